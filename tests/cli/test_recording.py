@@ -19,6 +19,7 @@ from tests.pace import LONG
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.recipe import variants_of
+from torchkeeper.warm.traces import notes
 
 PROGRAM = """
 import gc
@@ -131,13 +132,13 @@ def noted(folder: Path, source: str, *arguments: str, **env: str) -> list[Any]:
     """What a program notes of itself, which ends well and says nothing on its standard error."""
     (folder / "serve.py").write_text(source)
     own = {**os.environ, **env, "TORCH_TRACE": str(folder / "trace")}
-    with recording.heard(own) as notes:
+    with recording.heard(own) as folder_of:
         done = subprocess.run(
             [sys.executable, *arguments[:1], "serve.py", *arguments[1:]],
             env=own, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        return recording.notes_in(notes)
+        return notes.notes_in(folder_of)
 
 
 def tensor(*shape: int, **more: Any) -> dict[str, Any]:
@@ -385,9 +386,9 @@ def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> Non
     for number, text in enumerate(("", "[", "3", '{"compiled": 4}', "[" * 100_000)):
         (tmp_path / f"{number}.json").write_text(text)
     (tmp_path / "9.json").write_text('{"compiled": [3, {"calls": 4}, {"name": "\\u001b[31m\\n"}]}')
-    notes = recording.notes_in(str(tmp_path))
-    assert len(notes) == 1
-    found = recorded.recipe_of(notes, ["python", "a.py"], str(tmp_path / "out.toml"), {})
+    told = notes.notes_in(str(tmp_path))
+    assert len(told) == 1
+    found = recorded.recipe_of(told, ["python", "a.py"], str(tmp_path / "out.toml"), {})
     assert found.source == "script"
     assert "\x1b" not in toml.text_of(found.data, found.comment)
 
@@ -418,7 +419,7 @@ def test_what_an_import_would_run(tmp_path: Path) -> None:
         ("not python\n", False),
     ):
         file.write_text(source)
-        assert recorded.only_defines(str(file)) is only, source
+        assert notes.only_defines(str(file)) is only, source
 
 
 def test_secrets_are_not_written_down(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,12 +16,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
 from tests.gui.test_inspector import GRAPH, choose, first
+from tests.gui.test_programs import PROGRAM
+from tests.gui.test_programs import WAITING as WAITS
+from tests.gui.test_runs import cells
 from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
@@ -29,6 +33,7 @@ from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
+from torchkeeper.client.kept import runs
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
@@ -36,10 +41,13 @@ from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
+from torchkeeper.gui.dialogs.programs import ProgramDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import Job, Selection, State
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.doctor.page import DoctorPage
+from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started
 from torchkeeper.gui.table.rows import VERDICT, Row
@@ -128,10 +136,8 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("run-program", "copy-to"):
-        action = window.actions_[name]
-        assert not action.isEnabled(), name
-        assert "another machine" in action.toolTip(), name
+    action = window.actions_["copy-to"]
+    assert not action.isEnabled() and "another machine" in action.toolTip()
     assert window.actions_["purge-shown"].isEnabled()
     # No verdict of this machine's environments is said of what is there.
     assert window.here.verdicts.environment is None
@@ -803,3 +809,146 @@ def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     qtbot.waitUntil(lambda: bool(last.variants))
     window.closing.stop_jobs()
     qtbot.waitUntil(lambda: not any("detached" in one for one in processes_under(there.home)))
+
+
+def run(qtbot: QtBot, window: Window, text: str) -> Job:
+    """A program that is typed and started by its dialog, on the machine that is shown."""
+    window.actions_["run-program"].trigger()
+    (dialog,) = (one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    dialog.line.setText(text)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    click(qtbot, dialog.go)
+    return window.jobs.jobs[0]
+
+
+def test_a_program_runs_there_and_goes_on_without_the_connection(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, recorded: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    there.rc.write_text("export OF_THERE=yes\n")
+    cache = shutil.copytree(recorded / "cache", there.home / "cache")
+    (there.home / "project").mkdir()
+    (trace,) = (recorded / "shape").iterdir()
+    (there.home / "project/serve.py").write_text(
+        "import os\nprint(os.getcwd(), os.environ['OF_THERE'])\n" + WAITS
+    )
+    window = open_window()
+    place = opened(qtbot, window, there, cache)
+    asks = window.flows.run_program()
+    assert asks.windowTitle().startswith("Run a program on there") and asks.folder.text() == "~"
+    for folder, said in (("~/none", "does not exist"), ("serve", "Give the whole path")):
+        asks.folder.setText(folder)
+        qtbot.waitUntil(lambda said=said: said in asks.said.text())  # type: ignore[misc]
+        assert not asks.go.isEnabled()
+    asks.folder.setText("~/project")
+    text = f"TORCHINDUCTOR_CACHE_DIR={cache} python3 ./serve.py {trace} 3 "
+    asks.line.setText(text + str(there.home / "go"))
+    qtbot.waitUntil(asks.go.isEnabled)
+    assert "goes on if the connection breaks" in asks.said.text()
+    click(qtbot, asks.go)
+    page, job = window.pages.page, window.jobs.jobs[0]
+    assert isinstance(page, RunsPage)
+    qtbot.waitUntil(lambda: page.graphs.topLevelItemCount() == 1)
+    assert job.active and job.place == place
+    assert list(job.log) == [f"{there.home}/project yes", "the program"]
+    (run_,) = cells(page.list)
+    assert run_[1].startswith("there: python3 ./serve.py") and run_[7] == "runs"
+    cut()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is not None and job.error.code == "ssh-lost"
+    assert f"--follow {job.there}" in job.error.remedy
+    # It is found again, followed, and kept.
+    drawer = window.following.drawer
+    drawer.go_in()
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
+    (one,) = drawer.rows.there["ssh://there"]
+    assert one.title.startswith("Running python3 ./serve.py") and one.kind == "run"
+    drawer.choose(one)
+    click(qtbot, drawer.follow)
+    again = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: len(again.graphs) == 1)
+    (there.home / "go").touch()
+    qtbot.waitUntil(lambda: not again.active)
+    (kept,) = runs.kept().runs
+    assert (kept.code, kept.place, kept.machine) == (3, place, "ssh://there")
+    assert kept.command[:2] == ("python3", "./serve.py")
+    window.show_page("runs")
+    page.look_at(again)
+    qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id])
+    settle(qtbot)
+    assert not page.save.isEnabled() and "run it again" in page.save.toolTip()
+    (graph,) = kept.graphs
+    key, (there_already,) = str(graph["key"]), cache.glob("fxgraph/*/*")
+    shutil.copytree(there_already, cache / "fxgraph" / key[1:3] / key)
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: key in {row.entry.key for row in window.entries.every_row})
+    settle(qtbot)
+    assert page.nearest.isEnabled()
+    click(qtbot, page.nearest)
+    qtbot.waitUntil(lambda: window.pages.current == "compare")
+    # The next one is asked for on the same machine, and is ended with the job.
+    window.show_page("runs")
+    click(qtbot, page.rerun)
+    (asks,) = (one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    assert "there" in asks.windowTitle() and asks.folder.text() == "~/project"
+    asks.line.setText(text + str(tmp_path / "never"))
+    qtbot.waitUntil(asks.go.isEnabled)
+    click(qtbot, asks.go)
+    last = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: len(last.graphs) == 1)
+    settle(qtbot)
+    click(qtbot, page.cancel)
+    qtbot.waitUntil(lambda: not last.active)
+    assert last.state is State.CANCELLED
+    assert not any("serve.py" in one for one in processes_under(there.home))
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_recipe_of_a_program_there_is_warmed_there(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path, torch_python: str,
+    header_folder: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (there.home / "train.py").write_text(PROGRAM)
+    (there.home / "cache").mkdir()
+    there.rc.write_text(
+        f"export TORCHINDUCTOR_COMPILE_THREADS=1 TMPDIR={header_folder}\n"
+        "export TORCHINDUCTOR_CACHE_DIR=~/cache\n"
+    )
+    window = open_window()
+    place = opened(qtbot, window, there, there.home / "cache")
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    add(qtbot, window, torch_python)
+    qtbot.waitUntil(lambda: bool(window.here.environments.chosen))
+    job = run(qtbot, window, "python train.py 8")
+    page = window.pages.page
+    assert isinstance(page, RunsPage)
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.run is not None and job.place == place, job.error
+    qtbot.waitUntil(page.warm.isEnabled)
+    settle(qtbot)
+    click(qtbot, page.warm)
+    (asks,) = (one for one in window.findChildren(QFileDialog) if one.isVisible())
+    recipe = tmp_path / "recipes" / "train.toml"
+    recipe.parent.mkdir()
+    asks.fileSelected.emit(str(recipe))
+    asks.close()
+    dialogs = window.findChildren
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in dialogs(WarmDialog)))
+    (dialog,) = (one for one in dialogs(WarmDialog) if one.isVisible())
+    (item,) = tomllib.loads(recipe.read_text())["callable"]
+    assert item["function"] == f"{there.home}/train.py:layer"
+    assert "names files of ssh://there" in recipe.read_text()
+    assert dialog.target.path == place
+    dialog.target.choose(there.place("other"))
+    qtbot.waitUntil(dialog.go.isEnabled)
+    click(qtbot, dialog.go)
+    warmed = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not warmed.active)
+    assert warmed.error is None and warmed.result["misses"] == 1, warmed.error
+    graphs = [(there.home / name).glob("fxgraph/*/*") for name in ("cache", "other")]
+    own, warm = (sorted(one.name for one in some) for some in graphs)
+    assert own == warm != []

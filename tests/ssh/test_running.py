@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.ssh.conftest import Machine
+from tests.cli.test_run import TRACING
+from tests.cli.test_warm import processes_under
+from tests.engine.test_running import SAID
+from tests.gui.test_programs import PROGRAM as TRAIN
+from tests.ssh.conftest import Machine, ended
+from tests.ssh.test_warming import ssh_of
+from torchkeeper.client.engines import line
+from torchkeeper.client.kept import runs
 
 PROGRAM = (
     "import os, sys\n"
@@ -48,7 +58,7 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
     assert tk("run", "--folder", folder, "--", "no-such-command").code == 127
     assert tk("run", "--folder", there.place("none"), *program).code == 126
     for more, code in {
-        ("--recipe", str(tmp_path / "r.toml"), "--folder", folder): "wrong-usage",
+        ("--recipe", "/no/folder/r.toml", "--folder", folder): "recipe-unwritable",
         ("--folder", folder, "--into", "ssh://other/cache"): "places-apart",
         ("--folder", folder, "--into", str(tmp_path)): "places-apart",
         ("--env", "ssh://-oProxyCommand=x/y"): "ssh-address-wrong",
@@ -57,6 +67,39 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
         assert wrong.objects[-1]["error"]["code"] == code, wrong
     assert tk("run", "--folder", str(tmp_path), *program).code == 2
     assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
+
+
+#: Notes what it compiles, as if it had.
+NOTES = """import json, os
+one = {"kind": "function", "module": "__main__", "name": "step", "there": True, "file": None,
+       "decorated": False, "backend": "inductor", "options": {}, "settings": [], "calls": [
+           {"inputs": [3], "keywords": {}, "backward": False, "symbols": False}]}
+note = {"compiled": [one], "unseen": 0, "main": os.path.abspath(__file__), "environment": {}}
+with open(os.environ["_TORCHKEEPER_RECORD"] + "/1.json", "w") as file:
+    json.dump(note, file)
+"""
+
+
+def test_a_recipe_of_a_program_there_names_its_files(
+    tk: Tk, there: Machine, tmp_path: Path
+) -> None:
+    (there.home / "serve.py").write_text(NOTES)
+    recipe = tmp_path / "r.toml"
+    asked = "run", "--recipe", recipe, "--unproved", "--force", "--folder", there.place("")
+    ran = tk(*asked, "--", "python3", "serve.py", "-n", "8")
+    assert ran.code == 0 and "does more than define" in ran.err, ran
+    told = tomllib.loads(recipe.read_text())["script"]
+    assert told == [{"command": ["python", "serve.py", "-n", "8"], "folder": str(there.home)}]
+    # A file that only defines something is named there, by its whole path.
+    (there.home / "define.py").write_text("def step(x): pass\n")
+    (there.home / "serve.py").write_text(NOTES.replace("serve.py", "x").replace(
+        "os.path.abspath(__file__)", f"{str(there.home / 'define.py')!r}"))  # fmt: skip
+    ran = tk(*asked, "--", "python3", "serve.py")
+    assert ran.code == 0, ran
+    (item,) = tomllib.loads(recipe.read_text())["callable"]
+    assert item == {"function": f"{there.home}/define.py:step", "inputs": [3]}
+    assert "It names files of ssh://there" in recipe.read_text()
+    assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
 
 
 def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -> None:
@@ -75,6 +118,88 @@ def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -
         assert process.wait() == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(written.read_text()), 0)
+
+
+#: Says what is to be followed, leaves a trace, and waits.
+WAITS = TRACING.replace(
+    "    sys.exit",
+    "    import time\n"
+    "    while not os.path.exists(sys.argv[3]): time.sleep(0.02)\n"
+    "    print('the end')\n    sys.exit",
+)
+
+
+def test_a_program_goes_on_without_the_connection(
+    tk: Tk, there: Machine, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (trace,) = (recorded / "shape").iterdir()
+    cache = shutil.copytree(recorded / "cache", there.home / "cache")
+    asked = "run", "--into", there.place(cache), "--", "python3", "-c", WAITS, str(trace), "3"
+
+    def cut(end: Path) -> str:
+        """Begin, and break the connection; the job."""
+        command = [sys.executable, "-m", "torchkeeper", *asked, str(end)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+            assert process.stdout and process.stderr
+            assert process.stdout.readline() == "the program\n"
+            os.kill(ssh_of(process.pid), signal.SIGKILL)
+            said = process.stderr.read()
+            assert process.wait() == 126, said
+        found = re.search(r"“torchkeeper jobs ssh://there --follow ([0-9a-f]{16})” follows", said)
+        assert "connection to ssh://there broke" in said and found, said
+        ended(there)
+        return found[1]
+
+    first, go = cut(there.home / "go"), there.home / "go"
+    (row,) = (one for one in tk("jobs", "ssh://there", "--json").objects if "id" in one)
+    assert (row["id"], row["kind"], row["state"]) == (first, "run", "running")
+    assert row["title"].startswith("Running python3 -c if True:"), row
+    go.touch()
+    followed = tk("jobs", "ssh://there", "--follow", first)
+    assert followed.code == 3, followed
+    own, end, _, miss, why = followed.out.splitlines()[:5]
+    assert (own, end) == ("the program", "the end")
+    assert miss.startswith("miss") and SAID["shape"] in why
+    (run,) = runs.kept().runs
+    assert (run.code, run.place, run.machine) == (3, there.place(cache), "ssh://there")
+    assert "there: python3" in tk("runs").out
+    # And one is ended, with what it runs.
+    second = cut(tmp_path / "never")
+    assert tk("jobs", "ssh://there", "--end", second).code == 0
+    line.close_all()
+    assert not processes_under(there.home)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_recipe_of_a_program_there_is_proved_there(
+    tk: Tk, there: Machine, tmp_path: Path, torch_python: str, header_folder: Path
+) -> None:
+    there.rc.write_text(f"export TORCHINDUCTOR_COMPILE_THREADS=1 TMPDIR={header_folder}\n")
+    (there.home / "project").mkdir()
+    file, recipe = there.home / "project/train.py", tmp_path / "train.toml"
+    file.write_text(TRAIN)
+    python = f"ssh://there{torch_python}"
+    into = "--into", there.place("cache"), "--folder", there.place("project"), "--env", python
+    asked = "run", *into, "--force", "--recipe", str(recipe), "--", "train.py"
+    ran = tk(*asked, "8")
+    assert ran.code == 0 and "\ndone\n" in f"\n{ran.out}", ran
+    proved = "Proved: 1 of 1 combination found what the program compiled, in a fresh process"
+    assert f"{proved}." in ran.err and f"# {proved}.\n" in recipe.read_text(), ran
+    (item,) = tomllib.loads(recipe.read_text())["callable"]
+    assert item["function"] == f"{file}:layer"
+    # What cannot be named is the command, in its folder there.
+    file.write_text(TRAIN.replace('if __name__ == "__main__":', "for _ in range(1):"))
+    ran = tk(*asked, "9")
+    assert ran.code == 0 and "It runs the command again, because" in ran.err, ran
+    (item,) = tomllib.loads(recipe.read_text())["script"]
+    assert item == {"command": ["train.py", "9"], "folder": str(file.parent)}
+    assert tk("warm", recipe, "--into", there.place("other"), "--env", python).code == 0
+    graphs = [(there.home / name).glob("fxgraph/*/*") for name in ("cache", "other")]
+    own, other = ({one.name for one in some} for some in graphs)
+    assert len(own) == 2 and len(other) == 1 and other < own
 
 
 def test_an_environment_there_is_added(tk: Tk, there: Machine) -> None:

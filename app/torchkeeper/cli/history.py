@@ -88,6 +88,10 @@ def _follow(args: argparse.Namespace, asker: Asker, one: Past) -> int:
         "job": one.id, "op": one.kind, "place": one.place, "end": bool(args.end)
     }  # fmt: skip
     try:
+        if one.kind == protocol.RUN:
+            from torchkeeper.cli import running
+
+            return running.follow(args, asker, params)
         if traits(one.kind).warms:
             ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, {**params})
         else:

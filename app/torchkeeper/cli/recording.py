@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.telling import Live
 from torchkeeper.client import temporary
-from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.engines import far, ferry, line
 from torchkeeper.client.kept import whole
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes import recorded, recording, toml
@@ -26,10 +27,11 @@ from torchkeeper.warm import processes
 from torchkeeper.warm.recipes.recipe import items_of
 
 if TYPE_CHECKING:
-    from torchkeeper.client.recipes.recording import Note
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import Finding, VariantFinding
     from torchkeeper.verdict.probed import AotTold, GraphTold
+    from torchkeeper.warm.shapes import SentRecipe
+    from torchkeeper.warm.traces.notes import Note
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3
@@ -60,7 +62,8 @@ def check(args: argparse.Namespace, command: Sequence[str]) -> None:
 @dataclass(frozen=True)
 class Ran:
     """A program that has ended. command, env, code: what it was started as, with, and ended with.
-    place: the cache folder that it was given. graphs, autograd: what its trace tells of.
+    place: the cache folder that it was given. graphs, autograd: what its trace tells of. notes:
+    what it noted. machine: another one that it ran on, in this folder there.
     """
 
     command: Sequence[str]
@@ -69,16 +72,25 @@ class Ran:
     place: str
     graphs: Sequence[GraphTold]
     autograd: Sequence[AotTold]
+    notes: Sequence[Note]
+    machine: str = ""
+    folder: str = ""
+
+    def recipe(self, file: str, proof: Proof) -> recorded.Recorded:
+        """What is written into a file."""
+        return recorded.recipe_of(
+            self.notes, self.command, file, self.env, proof.said, proof.why, self.folder,
+            self.machine,
+        )  # fmt: skip
 
 
-def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object] | None:
+def write(args: argparse.Namespace, ran: Ran) -> Mapping[str, object] | None:
     """Write the recipe, if it was asked for, and prove it; what to say of it as JSON. Passes
     KeyboardInterrupt on: the recipe is written by then, and says that it is not proved.
     """
     if not args.recipe:
         return None
-    found = recording.notes_in(notes)
-    every = [one for note in found for one in note["compiled"]]
+    every = [one for note in ran.notes for one in note["compiled"]]
     cached = [x for x in every if not (isinstance(x, dict) and x.get("backend") in NOT_CACHED)]
     if not ran.graphs and not cached:
         why = "recording-failed" if ran.code else "recording-nothing"
@@ -86,16 +98,16 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
         return {"file": None}
     asked = "it was not asked for" if args.unproved else "the proof was interrupted"
     proof = Proof(unproved=asked)
-    made = recorded.recipe_of(found, ran.command, args.recipe, ran.env, proof.said)
+    made = ran.recipe(args.recipe, proof)
     written = _written(args.recipe, made)
     if written and made.source == "callable" and not args.unproved:
         try:
-            proof = prove(args, found, ran)
+            proof = prove(args, ran)
         except KeyboardInterrupt:
             name = printable(args.recipe, 400)
             output.note(f"The recipe is written, but not proved: {name}.")
             raise
-        made = recorded.recipe_of(found, ran.command, args.recipe, ran.env, proof.said, proof.why)
+        made = ran.recipe(args.recipe, proof)
         written = _written(args.recipe, made)
     if not written:
         return {"file": None}
@@ -145,42 +157,55 @@ _REMOTE = (
 )  # fmt: skip
 
 
-def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
-    """Run each variant of a recipe on a copy of what was looked up. Passes KeyboardInterrupt on."""
+def prove(args: argparse.Namespace, ran: Ran) -> Proof:
+    """Run each variant of a recipe on a copy of what was looked up, on the machine that the program
+    ran on. Passes KeyboardInterrupt on.
+    """
     program = recording.looked_up(ran.graphs)
     if not program:
         return Proof(unproved="the program used no cache, or the cache is turned off")
-    notes = [note for note in notes if note.get("compiled")]
+    notes = [note for note in ran.notes if note.get("compiled")]
     pythons = {str(note.get("python") or "") for note in notes}
     if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):
         return Proof(unproved="it is not known which Python compiled it")
     keys = program.keys() | {one["key"] for one in ran.autograd if one["key"]}
     try:
-        with temporary.folder("proof") as scratch:
+        with _scratch(ran.machine) as scratch:
             copy = os.path.join(scratch, "cache")
-            there = _copied(args, _place(notes, ran.place), copy, keys)
+            there = _copied(args, ran, _place(notes, ran), copy, keys)
             if missing := len(program.keys() - there):
                 return Proof(unproved=f"{missing:,} of the {len(program):,} graphs that the "
                              "program compiled are not in its cache folder")  # fmt: skip
-            return _judged(args, python, notes, program, scratch, copy)
+            return _judged(args, ran, python, notes, program, scratch)
     except UserError as error:
         said = " ".join(part for part in (error.what, error.why) if part)
         return Proof(unproved=said.rstrip("."))
 
 
-def _place(notes: Sequence[Note], place: str) -> str:
+@contextlib.contextmanager
+def _scratch(machine: str) -> Iterator[str]:
+    """A folder for meanwhile; that of another machine goes with the connection."""
+    if machine:
+        yield f"{ferry.folder(machine)}/{line.to(machine).free()}"
+        return
+    with temporary.folder("proof") as folder:
+        yield folder
+
+
+def _place(notes: Sequence[Note], ran: Ran) -> str:
     """The folder that the program has its cache in: it may have named another one itself."""
     for note in notes:
         env = note.get("environment")
         named = env.get("TORCHINDUCTOR_CACHE_DIR") if isinstance(env, Mapping) else None
         if isinstance(named, str) and named:
-            return os.path.abspath(os.path.join(str(note.get("folder") or ""), named))
-    return place
+            path = os.path.abspath(os.path.join(str(note.get("folder") or ""), named))
+            return far.name_of(ran.machine, path) or ran.place
+    return ran.place
 
 
-def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> set[str]:
+def _copied(args: argparse.Namespace, ran: Ran, place: str, copy: str, keys: set[str]) -> set[str]:
     """Copy what has these keys, and what it needs; the keys that there were."""
-    with asking(args) as asker:
+    with asking(args, ran.machine) as asker:
         asker.ask(protocol.LIST, place=place, filter="kind:fxgraph,aotautograd")
         rows = [row for row in asker.rows if row.get("key") in keys]
         if rows:
@@ -190,32 +215,43 @@ def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> 
 
 
 def _judged(
-    args: argparse.Namespace, python: str, notes: Sequence[Note], program: Mapping[str, str],
-    scratch: str, copy: str,
+    args: argparse.Namespace, ran: Ran, python: str, notes: Sequence[Note],
+    program: Mapping[str, str], scratch: str,
 ) -> Proof:  # fmt: skip
-    trace = os.path.join(scratch, "trace")
-    os.mkdir(trace)
-    used = [name for name in _REMOTE if os.environ.get(name)]
+    copy, trace = os.path.join(scratch, "cache"), os.path.join(scratch, "trace")
+    used = [name for name in _REMOTE if ran.env.get(name)]
     env = {name: "0" for name in used if not BY_NAME[name].in_key}
     if len(env) < len(used):
         # What is part of keys stays as it is; with this it has no server at all.
         env[URL] = ""
-    with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
-        asker = Asker(engine, args.json)
+    python = far.python_of(ran.machine, python) if ran.machine else python
+    with asking(args, python) as asker:
         heard = _Heard(args.json, asker)
         answer: WarmResult = asker.ask(
-            WARM, recipes=recipes.wire([args.recipe]), into=copy, each=True
-        )
+            WARM, recipes=[_sent(args.recipe, ran, env)], into=copy, each=True,
+            trace=trace,
+        )  # fmt: skip
     if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
-    with asking(args) as asker:
-        asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
+    with asking(args, ran.machine) as asker:
+        try:
+            asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
+        except UserError as error:
+            if error.code != "trace-missing":  # where nothing was compiled
+                raise
         graphs = [one["graph"] for one in asker.findings if "graph" in one]
         autograd = [one["aot"] for one in asker.findings if "aot" in one]
     keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]
     keys += [one["key"] for one in autograd if one["outcome"] == "hit"]
     found = {key for key in keys if key}
     return recording.judged(program, heard.rows_of(answer), heard.missed, found)
+
+
+def _sent(file: str, ran: Ran, env: Mapping[str, str]) -> SentRecipe:
+    """The recipe of a file with variables more; its modules are in the folder that it names."""
+    recipe = recipes.read(file).to_wire()
+    data = {**recipe["data"], "environment": {**recipe["data"].get("environment", {}), **env}}
+    return {**recipe, "data": data, "folder": ran.folder or recipe["folder"]}
 
 
 class _Heard(Live):

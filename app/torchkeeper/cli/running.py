@@ -26,9 +26,11 @@ from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
+from torchkeeper.warm.traces.notes import notes_in
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
+    from torchkeeper.engine.messages.compiling import FollowParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult, RunResult
 
@@ -89,15 +91,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             found = _explained(asker, folder, env)
             _keep(command, place, code, began, seconds, found)
-            ran = recording.Ran(command, own, code, place, found.graphs, found.autograd)
-            try:
-                recipe = recording.write(args, notes, ran)
-                if recipe is not None:
-                    found.recipe = recipe
-                    # What was asked for is not there, however well the program ended.
-                    code = code or int(recipe["file"] is None)
-            finally:  # what the program came to is known, whatever becomes of its recipe
-                _tell(args, found, env, place)
+            about = found.graphs, found.autograd, notes_in(notes) if notes else ()
+            code = _written(args, found, recording.Ran(command, own, code, place, *about))
             sys.stdout.flush()
         except UserError as error:
             output.report(args, error)
@@ -125,14 +120,19 @@ def _not_run(args: argparse.Namespace, error: UserError) -> int:
     return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
 
 
+def _written(args: argparse.Namespace, found: Found, ran: recording.Ran) -> int:
+    """Write the recipe of a run, if it was asked for, and tell what the run came to; the exit
+    code: what was asked for may not be there, however well the program ended.
+    """
+    try:
+        found.recipe = recording.write(args, ran)
+    finally:  # what the program came to is known, whatever becomes of its recipe
+        _tell(args, found, ran.env, ran.place)
+    return ran.code or int(found.recipe is not None and found.recipe["file"] is None)
+
+
 def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
     """Run a program on another machine: what it prints comes here, what it read stays there."""
-    if args.recipe:
-        raise output.misuse(
-            "--recipe records no program of another machine.",
-            "A recipe names the Python files beside it, and those are there.",
-            "Run this in a login there, with a Torchkeeper of that machine.",
-        )
     argv = command
     if args.env:
         python = interpreters.chosen(args.env, machine)
@@ -141,8 +141,37 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
     if args.into:
         protected.check(args.into)
     _check_report(args)
+    recording.check(args, command)
     folder = args.folder if args.folder not in (None, machine) else ""  # its home
+    asked = {
+        "command": argv, "folder": folder, "env": None, "place": args.into or "",
+        "settings": settings, "whole": True, "notes": bool(args.recipe),
+    }  # fmt: skip
+    with Engine(machine) as engine:
+        try:
+            found, ran = _heard(Asker(engine, args.json), protocol.RUN, asked, command)
+        except UserError as error:
+            return _not_run(args, error)
+    return _written(args, found, ran)
+
+
+def follow(args: argparse.Namespace, asker: Asker, params: FollowParams) -> int:
+    """Follow a program there, as the job that it is; its exit code."""
+    found, ran = _heard(asker, protocol.FOLLOW, {**params}, ())
+    if args.json:
+        _emit(found)
+    else:
+        output.line()
+        tell(found, ran.env, ran.place)
+    return ran.code
+
+
+def _heard(
+    asker: Asker, op: str, asked: Mapping[str, object], command: Sequence[str]
+) -> tuple[Found, recording.Ran]:
+    """What a program there comes to, which is kept. command: its words, where they are known."""
     graphs: dict[object, ExplainedGraph] = {}
+    noted = list[str]()
 
     def heard(what: Finding) -> None:
         if "log" in what:
@@ -153,24 +182,29 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
             graphs[told["process"], told["id"], told["key"]] = {**told, "why": causes.cause(told)}
         elif "run" in what:
             graphs.clear()  # each is told anew
+        elif "noted" in what and sum(map(len, noted)) < program.MOST_NOTED:
+            noted.append(what["noted"])
 
-    with Engine(machine) as engine:
-        asker = Asker(engine, args.json)
-        asker.on_finding = heard
-        try:
-            result: RunResult = asker.ask(
-                protocol.RUN, command=argv, folder=folder, env=None, trace="",
-                place=args.into or "", remote=False, settings=settings, whole=True,
-            )  # fmt: skip
-        except UserError as error:
-            return _not_run(args, error)
+    asker.on_finding = heard
+    result: RunResult = asker.ask(op, **asked)
+    machine, code = asker.engine.machine, result["code"]
     place = far.name_of(machine, result["place"])
-    own = {"alive", "began", "code", "place", "seconds"}
+    own = {"alive", "began", "code", "command", "env", "folder", "place", "seconds"}
     told: Any = {name: one for name, one in result.items() if name not in own}
-    found = Found(told, list(graphs.values()), [])
-    _keep(command, place, result["code"], result["began"], result["seconds"], found)
-    _tell(args, found, {}, place)
-    return result["code"]
+    found, words = Found(told, list(graphs.values()), []), command or result["command"]
+    _keep(words, place, code, result["began"], result["seconds"], found)
+    notes = program.notes_of("".join(noted))
+    return found, recording.Ran(
+        words,
+        result["env"],
+        code,
+        place,
+        found.graphs,
+        [],
+        notes,
+        machine,
+        far.path_of(result["folder"]),
+    )
 
 
 @dataclass
@@ -223,7 +257,7 @@ def _explained(asker: Asker, folder: str, env: Mapping[str, str]) -> Found:
 
 
 def _keep(
-    command: list[str], place: str, code: int, began: float, seconds: float, found: Found
+    command: Sequence[str], place: str, code: int, began: float, seconds: float, found: Found
 ) -> None:
     if not found.graphs:
         return
@@ -361,13 +395,14 @@ def kept_runs(args: argparse.Namespace) -> int:
 def _row(one: runs.Run) -> list[str]:
     counts = [f"{int(one.totals[name]):,}" for name in ("hits", "misses", "bypasses")]
     times = [say.seconds(one.totals[name]) for name in ("spent", "saved")]
-    return [one.id, say.when(one.at), *counts, *times, str(one.code), " ".join(one.command)]
+    return [one.id, say.when(one.at), *counts, *times, str(one.code), one.line]
 
 
 def _head(one: runs.Run) -> list[str]:
     said = [
         ("run", one.id),
         ("command", " ".join(one.command)),
+        ("machine", one.machine),
         ("when", say.when(one.at)),
         ("took", say.seconds(one.seconds)),
         ("exit", str(one.code)),

@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client import paths
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs, whole
 from torchkeeper.client.profiles import keeping
+from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.words import causes
-from torchkeeper.client.words.problems import failing_as, user_error
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.settings.masks import applied
-from torchkeeper.settings.servers import has_graphs
-from torchkeeper.stores.places import used_by
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph, Run
-    from torchkeeper.client.recipes.recording import Note
     from torchkeeper.engine.messages.verdicts import RunParams, RunResult
+    from torchkeeper.warm.traces.notes import Note
 
-_TRACE = "TORCH_TRACE"
 _SET = re.compile(r"[A-Za-z_]\w*=")
 #: What a shell does more than to start one program.
 _OF_SHELLS = re.compile(r"[0-9]*[|&;<>()]+(?:&?[0-9-]+)?")
@@ -56,68 +56,78 @@ def parsed(text: str) -> Line:
     if shell := next(filter(_OF_SHELLS.fullmatch, words), ""):
         why = tr("“{word}” is for a shell, and none runs it", word=shell)
         raise user_error("command-line", {"why": why})
-    return Line(env, [os.path.expanduser(word) for word in words])
+    return Line(env, words)
 
 
-def prepared(text: str, folder: str, python: str, profile: str, scratch: str) -> RunParams:
+def prepared(
+    text: str, folder: str, python: str, profile: str, scratch: str, machine: str = ""
+) -> RunParams:
     """What a program is started with. python: the interpreter that runs it, if that is not as its
-    line says. profile: the name of one, or "". scratch: a folder for the trace and what is noted of
-    its compiles, which goes later. Raises UserError.
+    line says. profile: the name of one, or "". scratch: a folder for meanwhile, which goes later.
+    machine: another one that it runs on, which has one itself; waits for it. Raises UserError.
     """
-    line = parsed(text)
-    env = paths.users_variables()
-    if profile:
-        env = applied(keeping.load(profile).values, env)
-    env |= line.env
-    # What it prints is shown at once.
-    env.setdefault("PYTHONUNBUFFERED", "1")
-    if not env.get(_TRACE):
-        env[_TRACE] = os.path.join(scratch, "trace")
-    trace = os.path.join(folder, env[_TRACE])
-    place, told = used_by(env, folder), has_graphs(env)
-    with failing_as("command-unusable", command=line.words[0]):
-        os.makedirs(trace, exist_ok=True)
-        recording.hear(env, scratch)
-    return {
-        "command": recording.under(python, line.words) if python else line.words,
-        "folder": folder,
-        "env": env,
-        "trace": trace,
-        "place": place,
-        "remote": told,
+    line, names = parsed(text), far.Names(machine) if machine else None
+
+    def path(word: str) -> str:
+        if names is None:
+            return os.path.expanduser(word)
+        home = word == "~" or word.startswith("~/")
+        return names.path(parse(machine).at(word)) if home else word
+
+    words = [path(word) for word in line.words]
+    if python:
+        words = recording.under(names.path(python) if names else python, words)
+    kept = keeping.load(profile) if profile else None
+    if kept:
+        applying.check_goes(kept, machine)
+    params: RunParams = {
+        "command": words,
+        "folder": parse(machine).at(folder) if machine else folder,
+        "env": None if machine else paths.users_variables(),
+        "place": "",
+        "settings": None if kept is None else kept.values,
+        "given": line.env,
+        "notes": True,
     }
+    return params if machine else {**params, "scratch": scratch}
 
 
 class Ended(NamedTuple):
     """What is kept of a run: None where no cache was asked, and why. words: its command line.
-    notes: what it compiled.
+    folder, env: as of ``Program``, on this machine or another. notes: what it compiled.
     """
 
     run: Run | None
     nothing: str
-    params: RunParams
     words: Sequence[str]
+    folder: str
+    env: Mapping[str, str]
+    machine: str
     notes: Sequence[Note]
 
 
 def ended(
-    params: RunParams, words: Sequence[str], result: RunResult, graphs: Sequence[ExplainedGraph]
-) -> Ended:
-    """Keep a run. Raises UserError("runs-unwritable")."""
-    env = params["env"] or {}
+    words: Sequence[str], place: str, result: RunResult, graphs: Sequence[ExplainedGraph],
+    noted: str,
+) -> Ended:  # fmt: skip
+    """Keep a run. words: of its command line. place: the name of its cache folder. noted: as its
+    engine has told. Raises UserError("runs-unwritable").
+    """
+    folder = far.path_of(result["folder"])
+    about = words, folder, result["env"], scheme_of(place).machine(place)
     if not graphs:
-        return Ended(None, causes.nothing(result, env), params, words, ())
+        return Ended(None, causes.nothing(result, result["env"]), *about, ())
     took = result["code"], result["began"], result["seconds"]
-    run = runs.keep(words, params["place"], *took, result, graphs)
-    notes = recording.notes_in(env[recording.FOLDER])
-    return Ended(run, "", params, words, notes)
+    run = runs.keep(words, place, *took, result, graphs)
+    return Ended(run, "", *about, recording.notes_of(noted))
 
 
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
     proof = recording.Proof(unproved=tr("it was saved in the window; Verify runs it"))
-    env, folder = one.params["env"] or {}, one.params["folder"]
-    made = recorded.recipe_of(one.notes, one.words, file, env, proof.said, folder=folder)
+    made = recorded.recipe_of(
+        one.notes, one.words, file, one.env, proof.said, folder=one.folder, machine=one.machine
+    )
     try:
         whole.write_text(file, toml.text_of(made.data, made.comment))
     except OSError as e:

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import protocol, serve
@@ -36,11 +37,13 @@ _IDENT = re.compile(r"[0-9a-f]{16}")
 #: What it has told; the code and the recipes that it was begun with.
 _TOLD, _SOURCE, _SENT = "told", "source.zip", "sent.zip"
 #: Jobs that are there at a time, and bytes of one besides its result.
-_MOST, _BYTES = 32, 32 << 20
+_MOST, _BYTES = 32, 64 << 20
 #: Seconds for which one is kept that has ended.
 _LONG = 7 * 86400.0
 #: Seconds between two looks at one, between two words of how far it is, and that it has to end.
 _TURN, _TELLING, _PATIENCE = 0.1, 1.0, 15.0
+#: Characters of what is said of one.
+_ABOUT = 200
 #: What is said of how far one is.
 _FAR = ("type", "done", "total", "unit", "error")
 
@@ -243,6 +246,7 @@ class _Job(NamedTuple):
         now, lives = time.time(), far.get("type", "progress") == "progress" and self.lives()
         until = now if lives else about.st_mtime
         return {
+            "about": self.began.get("about", ""),
             "job": self.ident,
             "op": self.began["op"],
             "place": self.began["place"],
@@ -254,10 +258,11 @@ class _Job(NamedTuple):
 
 
 class _Out(serve.Out):
-    """Into the file, as far as there is room."""
+    """Into the file, as far as there is room: what a program prints has half of it."""
 
     def send(self, obj: Mapping[str, object]) -> None:
-        if self.stream.tell() < _BYTES or obj["type"] in ("result", "error"):
+        room = _BYTES // 2 if "log" in obj else _BYTES
+        if self.stream.tell() < room or obj["type"] in ("result", "error"):
             # A disk that is full may have room again: what was not written waits.
             with contextlib.suppress(OSError):
                 super().send(obj)
@@ -269,7 +274,11 @@ def main() -> None:
     op, params = str(request["op"]), cast("Mapping[str, Any]", request["params"])
     sys.setrecursionlimit(5000)
     place = params.get("into") or params.get("place")
-    began = {"op": op, "place": place if isinstance(place, str) else None, "at": time.time()}
+    words = [str(one) for one in params.get("command") or ()]
+    began = {
+        "op": op, "place": place if isinstance(place, str) else None, "at": time.time(),
+        "about": " ".join(hidden(words))[:_ABOUT],
+    }  # fmt: skip
     with open(os.open(_TOLD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         out = _Out(stream)
         asked = serve.Request(out, 1)

@@ -290,8 +290,7 @@ def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
 
 
 def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling.WarmResult:
-    from torchkeeper.warm.recipes.sent import placed
-    from torchkeeper.warm.supervise import warm
+    from torchkeeper.warm.supervise import placed, warm
 
     with placed(params) as recipes:
         return warm({**params, "recipes": recipes}, report)
@@ -301,7 +300,7 @@ def verify_(
     session: Session, params: compiling.VerifyParams, report: Report
 ) -> compiling.VerifyResult:
     from torchkeeper.engine.variants import explainer
-    from torchkeeper.warm.recipes.sent import placed
+    from torchkeeper.warm.supervise import placed
     from torchkeeper.warm.verify import verify
 
     explain = explainer(session, params["place"], report)

@@ -1,23 +1,29 @@
-"""A program that is run for the window: what it prints and what it looks up are told meanwhile."""
+"""A program that is run: what it prints and what it looks up are told meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
+import tempfile
 import time
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import running
 from torchkeeper.engine.session import Session, path_of
-from torchkeeper.settings.masks import applied
+from torchkeeper.settings.masks import applied, has_password
 from torchkeeper.settings.servers import has_graphs
+from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import State
 from torchkeeper.warm.supervise import filling
+from torchkeeper.warm.traces import notes, recorder
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
@@ -30,15 +36,30 @@ _EVERY, _REST = 0.5, 10
 _LATER = frozenset({"unrecorded", "cut"})
 #: Pieces of output that are taken before anything else is looked at.
 _PIECES = 100
+#: Characters of a piece of what it noted, and of a variable, and how many of these are told.
+_PIECE, _TEXT, _VARIABLES = 100_000, 1000, 200
+
+
+class _Ready(NamedTuple):
+    """A program that is about to start, and its whole environment. trace: the folder of the trace.
+    notes: that of what it notes; "" where it is not to.
+    """
+
+    command: list[str]
+    folder: str
+    env: dict[str, str]
+    place: str
+    trace: str
+    notes: str
 
 
 class _Trace(Report):
     """Tells of the graphs of a trace, each time only what is another than before."""
 
-    def __init__(self, session: Session, params: msg.RunParams, report: Report) -> None:
-        self._session, self._report, self._folder = session, report, params["trace"]
+    def __init__(self, session: Session, ready: _Ready, report: Report) -> None:
+        self._session, self._report, self._folder = session, report, ready.trace
         self._asked: msg.ExplainTraceParams = {
-            "trace": self._folder, "known": True, "remote": params["remote"],
+            "trace": self._folder, "known": True, "remote": has_graphs(ready.env),
         }  # fmt: skip
         self._told: dict[object, GraphTold] = {}
         self._found: dict[object, GraphTold] = {}
@@ -89,13 +110,51 @@ class _Trace(Report):
 
 
 def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResult:
-    """Findings ``log`` are lines of its output, and ``graph`` as of ``explain_trace``; one of which
-    more is known is told again, and after ``run`` each is. Cancelled, it ends the program with all
-    that it started. Raises Problem("command-missing" | "command-unusable").
+    """Findings are ``started``, then lines of its output as ``log``, and ``graph`` as of
+    ``explain_trace``; one of which more is known is told again, and after ``run`` each is; last
+    ``noted``. Cancelled, it ends the program with all that it started. Raises
+    Problem("command-missing" | "command-unusable").
     """
-    params = _of_account(params) if params["env"] is None else params
-    running.held(session, {"place": params["place"], "trace": params["trace"]}, report)
-    trace, state, printed = _Trace(session, params, report), State[None](), bytearray()
+    if scratch := params.get("scratch"):
+        return _run(session, _ready(params, path_of(scratch)), params, report)
+    # In the engine's own folder, which goes with it.
+    with tempfile.TemporaryDirectory(prefix="run-", dir=os.getcwd()) as folder:
+        return _run(session, _ready(params, folder), params, report)
+
+
+def _ready(params: msg.RunParams, scratch: str) -> _Ready:
+    own = {name: text for name, text in os.environ.items() if not name.startswith("TORCHKEEPER_")}
+    env = dict(own if params["env"] is None else params["env"])
+    if (settings := params.get("settings")) is not None:
+        env = applied(settings, env)
+    env |= params.get("given", {})
+    if params["place"]:
+        env = filling(env, path_of(params["place"]))
+    # What it prints is told at once.
+    env.setdefault("PYTHONUNBUFFERED", "1")
+    folder = params["folder"] or os.path.expanduser("~")
+    place = used_by(env, folder)
+    if not env.get("TORCH_TRACE"):
+        env["TORCH_TRACE"] = os.path.join(scratch, "trace")
+    trace, noted = os.path.join(folder, env["TORCH_TRACE"]), ""
+    try:
+        os.makedirs(trace, exist_ok=True)
+        if params.get("notes"):
+            noted = notes.hear(env, scratch)
+    except OSError as e:
+        raise Problem("command-unusable", command=trace, why=e.strerror or str(e)) from e
+    return _Ready(params["command"], folder, env, place, trace, noted)
+
+
+def _run(session: Session, ready: _Ready, params: msg.RunParams, report: Report) -> msg.RunResult:
+    if found := owners.of_program(ready.place):
+        report.finding(owners=found)
+    running.held(session, {"place": ready.place, "trace": ready.trace}, report)
+    trace, state, printed = _Trace(session, ready, report), State[None](), bytearray()
+    program: msg.Program = {
+        "command": hidden(ready.command), "folder": ready.folder, "place": ready.place,
+        "env": _of_torch(ready.env),
+    }  # fmt: skip
 
     def say(text: str) -> None:
         report.finding(log=text)
@@ -109,10 +168,11 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
             following.log(shown, state, say)
 
     began, clock = time.time(), time.monotonic()
-    process = _started(params)
+    process = _started(ready)
     assert process.stdout
     with process.stdout as pipe:
         try:
+            report.finding(started=program)
             lives = True
             while lives:
                 lives = process.poll() is None
@@ -132,37 +192,27 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
     for text in following.untold(state):
         say(text)
     result = trace.end()
+    noted = json.dumps(notes.notes_in(ready.notes)) if ready.notes else ""
+    for begin in range(0, len(noted), _PIECE):
+        report.finding(noted=noted[begin : begin + _PIECE])
     alive = processes.numbered(processes.family(process.pid, process.mark))
     code = 128 - code if code < 0 else code
-    ended = {"code": code, "began": began, "seconds": seconds, "place": params["place"]}
-    return cast("msg.RunResult", {**result, **ended, "alive": alive})
+    ended = {"code": code, "began": began, "seconds": seconds, "alive": alive}
+    return cast("msg.RunResult", {**result, **program, **ended})
 
 
-def _of_account(params: msg.RunParams) -> msg.RunParams:
-    """What is asked from another machine, as the account of this engine has it."""
-    env = {name: text for name, text in os.environ.items() if not name.startswith("TORCHKEEPER_")}
-    if (settings := params.get("settings")) is not None:
-        env = applied(settings, env)
-    if params["place"]:
-        env = filling(env, path_of(params["place"]))
-    env.setdefault("PYTHONUNBUFFERED", "1")
-    folder = params["folder"] or os.path.expanduser("~")
-    # In the engine's own folder, which goes with it.
-    named = env.setdefault("TORCH_TRACE", os.path.join(os.getcwd(), "trace"))
-    trace, place = os.path.join(folder, named), used_by(env, folder)
-    try:
-        os.makedirs(trace, exist_ok=True)
-    except OSError as e:
-        raise Problem("command-unusable", command=trace, why=e.strerror or str(e)) from e
-    about = {"env": env, "folder": folder, "trace": trace, "place": place}
-    return cast("msg.RunParams", {**params, **about, "remote": has_graphs(env)})
+def _of_torch(env: Mapping[str, str]) -> dict[str, str]:
+    """What PyTorch goes by of an environment, without what may be a password."""
+    found = {name: env[name] for name in sorted(env) if name.startswith(recorder.NOTED)}
+    some = {name: text[:_TEXT] for name, text in [*found.items()][:_VARIABLES]}
+    return {name: text for name, text in some.items() if not has_password(name, text)}
 
 
-def _started(params: msg.RunParams) -> processes.Job:
-    command, folder = params["command"], params["folder"]
+def _started(ready: _Ready) -> processes.Job:
+    command, folder = ready.command, ready.folder
     try:
         return processes.Job(
-            command, env=dict(params["env"] or {}), cwd=folder, stdin=subprocess.DEVNULL,
+            command, env=ready.env, cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, bufsize=0,
         )  # fmt: skip
     except OSError as e:

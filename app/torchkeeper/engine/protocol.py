@@ -202,8 +202,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(JUDGE, "checking.judge"),
         Operation(EXPLAIN, "explaining.explain"),
         Operation(EXPLAIN_TRACE, "running.explain_trace"),
-        Operation(RUN, "programs.run", Ends.APART, repeats=True,
-                  owned=(Owned("place", runs=True),)),
+        Operation(RUN, "programs.run", Ends.APART, repeats=True),
     ),
     "doctor": (
         Operation(DIAGNOSE, "diagnosing.diagnose"),

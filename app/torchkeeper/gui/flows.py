@@ -181,7 +181,7 @@ class RecipeFlows(QObject):
         scripts = (os.path.basename(word) for word in run.words if word.endswith(".py"))
         name = os.path.splitext(next(scripts, "run"))[0] + ".toml"
         kept = str(context.settings.value(_RECIPES_IN) or "")
-        first = os.path.join(kept or run.params["folder"], name)
+        first = os.path.join(kept or (QDir.homePath() if run.machine else run.folder), name)
         title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
         if warm:
             title = self.tr("Save as recipe, then warm it")
@@ -321,20 +321,21 @@ class Flows(QObject):
         dialog.recipe.running.connect(lambda: dialog.leave(self.run_program))
         return self._open(dialog)
 
-    def run_program(self, text: str = "") -> ProgramDialog:
-        """Ask for a program to run, with this command line at first, then run it."""
+    def run_program(self, text: str = "", place: str = "") -> ProgramDialog:
+        """Ask for a program to run, with this command line at first, then run it: on the machine
+        of a place, of the one that is shown where none is named.
+        """
         from torchkeeper.gui.dialogs.programs import ProgramDialog
 
         context = self._context
-        dialog = ProgramDialog(
-            context.window, context.engines, context.environments, context.settings, text
-        )
-        dialog.decided.connect(self._run)
+        of = context.machines.of(place or context.place)
+        dialog = ProgramDialog(context.window, context.engines, of, context.settings, text)
+        dialog.decided.connect(partial(self._run, of.machine))
         dialog.open()
         return dialog
 
-    def _run(self, text: str, folder: str, python: str, profile: str) -> None:
-        self._context.operations.run(text, folder, python, profile)
+    def _run(self, machine: str, text: str, folder: str, python: str, profile: str) -> None:
+        self._context.operations.run(text, folder, python, profile, machine)
         self._context.pages.go("runs")
 
     def compare_keys(self, place: str, *keys: str) -> None:

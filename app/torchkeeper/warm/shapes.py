@@ -21,7 +21,8 @@ class Compiling(TypedDict, total=False):
     that a variant may take. jobs: processes at a time. each: a single variant that fails does so as
     one of several. settings: texts by variable, as a profile has them, and no other of the
     described settings; they may hold a password. only: the indexes of the variants that are
-    compiled. sent: the path of what recipes from another machine need (``recipes.sent``).
+    compiled. sent: the path of what recipes from another machine need (``supervise.placed``).
+    trace: the folder that PyTorch's traces of a warm-up go to.
     """
 
     recipes: Sequence[str | SentRecipe] | None
@@ -34,6 +35,7 @@ class Compiling(TypedDict, total=False):
     settings: Mapping[str, str] | None
     only: Sequence[int] | None
     sent: str
+    trace: str
 
 
 class Autograd(TypedDict):

@@ -34,14 +34,14 @@ _OPERATIONS = frozenset({
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
-    protocol.RESUME, protocol.HAND_OVER,
+    protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
-DETACHED = frozenset({protocol.WARM})
+DETACHED = frozenset({protocol.WARM, protocol.RUN})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
-    "scratch", "folder",
+    "scratch", "folder", "trace",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
@@ -105,15 +105,23 @@ def name_of(machine: str, path: str) -> str:
     from torchkeeper.stores.redis.address import parse as server
     from torchkeeper.stores.ssh import parse
 
-    if not machine or os.path.isabs(path):
-        return parse(machine).at(path) if machine else path
+    if not machine:
+        return path
     with contextlib.suppress(Problem):
+        if os.path.isabs(path):
+            parse(named := parse(machine).at(path))
+            return named
         if scheme_of(path).elsewhere:  # by its name here already
             return path if scheme_of(path).machine(path) == machine else ""
         if not scheme_of(path).local:
             address = server(f"{machine}/{path}").address
             return str(address) if address.way else ""
     return ""
+
+
+def path_of(place: str) -> str:
+    """The path of a place, on whatever machine; waits for one where that is below the home."""
+    return Names(machine_of(place)).path(place) if is_far(place) else place
 
 
 def goes_on(machine: str, job: str) -> str:
@@ -147,7 +155,7 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         op, how = row["op"], row["far"]
         fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
-        name = printable(os.path.basename(place), 60)
+        name = printable(row.get("about") or os.path.basename(place), 60)
         title = f"{outcomes.doing(op, name) or op} · {machine.removeprefix('ssh://')}"
         words, state = "", "running"
         if not row["lives"]:
@@ -159,7 +167,7 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
             n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
             words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago
-        done, asked = state == "done", ((tr("Place"), place),)
+        done, asked = state == "done", ((tr("Place"), place),) if place else ()
         found.append(Past(row["job"], op, title, place, state, done, *times, words, asked=asked))
     return found
 

@@ -14,10 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.masking import hidden
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Nouns, several
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
@@ -73,6 +75,19 @@ class Run:
         """Hits among all lookups that could have been one, from 0 to 1; None without any."""
         tried = self.totals["hits"] + self.totals["misses"] + self.totals["bypasses"]
         return self.totals["hits"] / tried if tried else None
+
+    @property
+    def machine(self) -> str:
+        """Another machine that it ran on; "" for this one."""
+        with suppress(Problem):
+            return scheme_of(self.place).machine(self.place)
+        return ""
+
+    @property
+    def line(self) -> str:
+        """Its command, after the machine where that is another."""
+        host = self.machine.removeprefix("ssh://")
+        return " ".join([*([f"{host}:"] if host else []), *self.command])
 
     @property
     def shortened(self) -> str:

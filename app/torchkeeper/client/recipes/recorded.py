@@ -1,12 +1,10 @@
 """The recipe that warms again what a program was heard compiling. Each thing that it compiled is
 named, if it can be made again by name and has inputs that a recipe can say; else the recipe runs
-the program's own command, and says why. By what name a job finds a thing again is the first part of
-this module.
+the program's own command, and says why.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import json
 import os
@@ -17,126 +15,14 @@ from typing import Any
 
 from torchkeeper.artifacts.masking import hidden
 from torchkeeper.client.recipes import recording
-from torchkeeper.client.recipes.recording import NOT_CACHED, Note, dicts, given, of_environment
+from torchkeeper.client.recipes.recording import NOT_CACHED, dicts, given, of_environment
 from torchkeeper.client.secrets import is_secret
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.items import MODES
 from torchkeeper.warm.recipes.tables import Item as Told
 from torchkeeper.warm.recipes.tables import Settings, Tables
-
-# A recipe's job imports the file in which a model is; one that trains or serves when it is imported
-# is not to be imported for a warm-up. Building a model, and settings of torch, are no such thing.
-
-#: Bytes of a file that is looked at.
-_LARGEST = 4 << 20
-#: What a file may call by any name where it is only to define something.
-_CALLS = frozenset({
-    "compile", "getLogger", "TypeVar", "NewType", "get", "getenv", "Path", "namedtuple", "device",
-    "dataclass", "field", "partial", "int", "float", "str", "bool", "len", "range", "dict", "list",
-    "tuple", "set", "frozenset", "min", "max", "dirname", "abspath", "join", "is_available",
-})  # fmt: skip
-#: Methods of a model that make it fit.
-_FITTING = frozenset({
-    "eval", "train", "to", "cuda", "cpu", "half", "bfloat16", "float", "double", "requires_grad_",
-})  # fmt: skip
-#: What torch does that is more than to define: it reads, waits for others, or runs.
-_WORKING = frozenset({
-    "load", "save", "init_process_group", "run", "spawn", "download_url_to_file", "export",
-    "load_state_dict_from_url", "load_url", "DataLoader", "backward", "barrier", "wait",
-})  # fmt: skip
-#: Statements that set something, by the module and the function; of torch those with such names.
-_SETTING = frozenset({
-    ("warnings", "filterwarnings"), ("warnings", "simplefilter"), ("logging", "basicConfig"),
-    ("path", "append"), ("path", "insert"), ("environ", "setdefault"), ("environ", "update"),
-    ("random", "seed"),
-})  # fmt: skip
-_SETS = ("set_", "manual_seed", "use_deterministic", "enable_", "allow_")
-
-
-def only_defines(file: str) -> bool:
-    """Whether importing a file runs nothing but what defines something, as far as can be seen."""
-    try:
-        with open(file, "rb") as stream:
-            tree = ast.parse(stream.read(_LARGEST))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return all(map(_Names(tree).defines, tree.body))
-
-
-class _Names:
-    """What names of a file stand for: its own classes, and what it has from torch."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self._classes: set[str] = set()
-        self._torch: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                self._classes.add(node.name)
-            elif isinstance(node, ast.Import):
-                self._torch |= {
-                    (alias.asname or alias.name).partition(".")[0]
-                    for alias in node.names
-                    if _is_torch(alias.name)
-                }
-            elif isinstance(node, ast.ImportFrom) and _is_torch(node.module or ""):
-                self._torch |= {alias.asname or alias.name for alias in node.names}
-
-    def defines(self, node: ast.stmt) -> bool:
-        """Whether a statement does no more than to define something, or to set it."""
-        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef,
-                             ast.ClassDef, ast.Pass)):  # fmt: skip
-            return True
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            return node.value is None or self._is_cheap(node.value)
-        if isinstance(node, ast.Expr):
-            return isinstance(node.value, ast.Constant) or self._sets(node.value)
-        if isinstance(node, ast.If):
-            if any(
-                isinstance(one, ast.Name) and one.id in ("__name__", "TYPE_CHECKING")
-                for one in ast.walk(node.test)
-            ):
-                return all(map(self.defines, node.orelse))
-            return self._is_cheap(node.test) and all(map(self.defines, [*node.body, *node.orelse]))
-        if isinstance(node, ast.Try):
-            inner = [*node.body, *node.orelse, *node.finalbody]
-            inner += [one for handler in node.handlers for one in handler.body]
-            return all(map(self.defines, inner))
-        return False
-
-    def _is_cheap(self, value: ast.expr) -> bool:
-        calls = (one for one in ast.walk(value) if isinstance(one, ast.Call))
-        return all(self._is_definition(one.func) for one in calls)
-
-    def _is_definition(self, called: ast.expr) -> bool:
-        """Whether what is called makes something and runs nothing."""
-        if isinstance(called, ast.Name):
-            known = called.id in self._classes or called.id in self._torch
-            return (known or called.id in _CALLS) and called.id not in _WORKING
-        if not isinstance(called, ast.Attribute) or called.attr in _WORKING:
-            return False
-        return called.attr in _CALLS | _FITTING or self._root(called) in self._torch
-
-    def _root(self, called: ast.expr) -> str:
-        while isinstance(called, ast.Attribute):
-            called = called.value
-        return called.id if isinstance(called, ast.Name) else ""
-
-    def _sets(self, value: ast.expr) -> bool:
-        """Whether a statement by itself sets something, as ``torch.manual_seed(0)`` does."""
-        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
-            return False
-        if not self._is_cheap(ast.Tuple([*value.args, *(one.value for one in value.keywords)])):
-            return False
-        name, of = value.func.attr, value.func.value
-        within = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
-        if self._root(value.func) in self._torch:
-            return name.startswith(_SETS)
-        return (within, name) in _SETTING or (isinstance(of, ast.Name) and name in _FITTING)
-
-
-def _is_torch(module: str) -> bool:
-    return module.partition(".")[0] in ("torch", "torchvision")
+from torchkeeper.warm.traces.notes import Note
 
 
 class Unnamed(Exception):
@@ -144,13 +30,15 @@ class Unnamed(Exception):
 
 
 def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> str:
-    """What a recipe in ``folder`` calls it: ``module:name`` or ``file.py:name``. Raises Unnamed."""
+    """What a recipe in ``folder`` calls it: ``module:name`` or ``file.py:name``; "": the recipe is
+    on another machine than what it names. Raises Unnamed.
+    """
     module, name, file = str(one.get("module")), str(one.get("name")), one.get("file")
     if module == "__main__":
         file = note.get("main")
         if not isinstance(file, str) or not file.endswith(".py"):
             raise Unnamed(f"{name} is in no file")
-        if not only_defines(file):
+        if not note.get("defines"):
             raise Unnamed(
                 f"{os.path.basename(file)} does more than define when it is imported: what it runs "
                 'should stand under “if __name__ == "__main__":”'
@@ -162,12 +50,13 @@ def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> s
     if "site-packages" in file or "dist-packages" in file or file.startswith(stdlib):
         return f"{module}:{name}"
     if "." not in module:
-        return f"{os.path.relpath(file, folder)}:{name}"
+        return f"{os.path.relpath(file, folder) if folder else file}:{name}"
     root = file.removesuffix("/__init__.py")
     for _ in module.split("."):
         root = os.path.dirname(root)
     if root != folder:
-        raise Unnamed(f"{module} can be imported from {root} only: write the recipe there")
+        where = "write the recipe there" if folder else "that is on another machine"
+        raise Unnamed(f"{module} can be imported from {root} only: {where}")
     return f"{module}:{name}"
 
 
@@ -415,11 +304,14 @@ def recipe_of(
     proof: str = "",
     refuted: Sequence[str] = (),
     folder: str = "",
+    machine: str = "",
 ) -> Recorded:
     """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
     the user's, in its ``folder``, else this one, with ``env``. proof: what is said of trying what
-    is named; refuted: why that failed, so that it is the command. Nothing is imported.
+    is named; refuted: why that failed, so that it is the command. machine: another one that all of
+    that is on, the paths of which it names. Nothing is imported.
     """
+    here = "" if machine else os.path.dirname(out)
     shown = hidden(command)
     secret = shown != [*command]
     if is_python(shown[0]):
@@ -427,16 +319,17 @@ def recipe_of(
     compiled = [one for note in notes for one in dicts(note.get("compiled"))]
     told = [f"  {line}" for one in compiled for line in recording.lines(one)]
     head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
+    head += [f"It names files of {machine}: warm it there."] if machine else []
     try:
         if refuted:
             raise Unnamed([*refuted][:_MOST_LINES])
-        data = _understood(notes, os.path.dirname(out))
+        data = _understood(notes, here)
         head.append("It is the program's own models and functions, each with the inputs it had.")
         head += [f"{proof}."] if proof else []
         found = Recorded(data, "", "callable")
     except Unnamed as e:
         why = e.args[0]
-        script = _script(shown, out, notes, env, folder or os.getcwd())
+        script = _script(shown, here, notes, env, folder or os.getcwd())
         found = Recorded(script, "", "script", why, secret)
         head.append("It runs the command again, because what was compiled cannot be named:")
         head += [f"  {line}" for line in why]
@@ -555,10 +448,10 @@ def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
 
 
 def _script(
-    argv: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str], folder: str
+    argv: Sequence[str], here: str, notes: Sequence[Note], env: Mapping[str, str], folder: str
 ) -> Tables:
     item: Told = {"command": [*argv]}
-    if (above := os.path.relpath(folder, os.path.dirname(out))) != ".":
+    if (above := os.path.relpath(folder, here) if here else folder) != ".":
         item["folder"] = above
     data: Tables = {"script": [item]}
     settings: Settings = {}

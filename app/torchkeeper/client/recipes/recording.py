@@ -13,31 +13,23 @@ import signal
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
-from torchkeeper.client.kept import whole
 from torchkeeper.client.secrets import is_secret
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.warm import processes
 from torchkeeper.warm.options import PRECOMPILE
-from torchkeeper.warm.traces import recorder
+from torchkeeper.warm.traces.notes import Note, checked, hear
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import VariantFinding
     from torchkeeper.verdict.probed import GraphTold
     from torchkeeper.warm.recipes.tables import Settings
 
-
-#: The variable that names the folder for what is noted.
-FOLDER = recorder.FOLDER
-#: What a program noted of its compiles.
-Note = Mapping[str, Any]
 
 #: What is copied of the environment: what PyTorch compiles by, less what is of this run only.
 _KEPT = re.compile(r"(?:TORCHINDUCTOR|TORCHDYNAMO|TORCH_COMPILE|TORCH|TRITON)_\w+")
@@ -133,10 +125,6 @@ def _input(value: Any, name: str) -> str:
     return repr(value)[:40]
 
 
-#: Processes whose notes are read, and bytes of one's.
-_FILES, _BYTES = 200, 32 << 20
-
-
 @contextlib.contextmanager
 def heard(env: dict[str, str]) -> Iterator[str]:
     """As ``hear``, in a folder for meanwhile."""
@@ -144,36 +132,16 @@ def heard(env: dict[str, str]) -> Iterator[str]:
         yield hear(env, folder)
 
 
-def hear(env: dict[str, str], folder: str) -> str:
-    """The folder, in this one, that the programs started with ``env``, which is changed, write
-    their notes to. Python runs ``sitecustomize`` from the first folder of its path that has it, at
-    its start.
-    """
-    site, notes = os.path.join(folder, "site"), os.path.join(folder, "notes")
-    os.mkdir(site)
-    os.mkdir(notes)
-    source = resources.files("torchkeeper.warm.traces") / "recorder.py"
-    Path(site, "sitecustomize.py").write_bytes(source.read_bytes())
-    env[recorder.FOLDER], env[recorder.HERE] = notes, site
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [site, env.get("PYTHONPATH")]))
-    return notes
+def notes_of(told: str) -> list[Note]:
+    """What an engine says that each process noted; nothing where that is not so."""
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(told)
+        return checked(*said) if isinstance(said, list) else []
+    return []
 
 
-def notes_in(folder: str) -> list[Note]:
-    """What each process noted, in the order in which they wrote last; what is no such is left."""
-    found: list[Note] = []
-    try:
-        with os.scandir(folder) as entries:
-            files = [e for e in entries if e.name.endswith(".json") and e.is_file()]
-        files.sort(key=lambda one: one.stat().st_mtime_ns)
-    except OSError:
-        return []
-    for one in files[:_FILES]:
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            said = json.loads(whole.read(one.path, _BYTES))
-            if isinstance(said, dict) and isinstance(said.get("compiled"), list):
-                found.append(said)
-    return found
+#: Characters of that which are taken.
+MOST_NOTED = 64 << 20
 
 
 # A program has our standard streams, terminal and process group, so that it behaves as without us.

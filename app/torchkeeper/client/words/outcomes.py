@@ -117,6 +117,7 @@ _DOING: dict[str, Text] = {
     protocol.WARM: "Warming {place}",
     protocol.VERIFY: "Verifying {place}",
     protocol.PURGE: "Purging {place}",
+    protocol.RUN: "Running {place}",
 }
 
 

@@ -81,8 +81,14 @@ class Far(TypedDict, total=False):
     error: Fault
 
 
-class JobsRow(TypedDict):
-    """A job. lives: whether it runs. seconds: that it has run; ago: since it ended."""
+class _About(TypedDict, total=False):
+    about: str
+
+
+class JobsRow(_About):
+    """A job. about: the command of a program, without secrets. lives: whether it runs. seconds:
+    that it has run; ago: since it ended.
+    """
 
     job: str
     op: str
@@ -93,7 +99,7 @@ class JobsRow(TypedDict):
     far: Far
 
 
-class Began(TypedDict):
+class Began(_About):
     """The first line of a job: what it does, since when, and its process (``locks.here``)."""
 
     op: str

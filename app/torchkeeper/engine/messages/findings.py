@@ -7,6 +7,7 @@ from torchkeeper.artifacts.shapes import Fault, Leaks, Secret
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.engine.messages.entries import Detail, Shown
 from torchkeeper.engine.messages.places import Looking, PlaceLooked
+from torchkeeper.engine.messages.verdicts import Program
 from torchkeeper.settings.shapes import FindingTold
 from torchkeeper.stores.shapes import CutOff, Owned
 from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold, VerdictTold
@@ -134,7 +135,8 @@ class JudgedFinding(TypedDict):
 class Finding(TypedDict, total=False):
     """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
     that found it, ``log`` the index of the variant that it is of. job: what is done goes on without
-    the connection, and is called so (``engine.detached``).
+    the connection, and is called so (``engine.detached``). noted: a piece of a JSON text, of what a
+    program noted (``warm.traces.notes``); started: the program.
     """
 
     aot: AotTold
@@ -157,6 +159,7 @@ class Finding(TypedDict, total=False):
     log: str
     looked: PlaceLooked
     looking: Looking
+    noted: str
     now: NowFinding
     owners: list[Owned]
     recovered: CutOff
@@ -164,6 +167,7 @@ class Finding(TypedDict, total=False):
     run: RunFinding
     secret: Secret
     shown: Shown
+    started: Program
     step: StepFinding
     swept: SweptFinding
     taken_back: TakenBackFinding

@@ -132,32 +132,41 @@ class ExplainTraceResult(TypedDict):
     there: int | None
 
 
+class Program(OfPlace):
+    """A program that runs: its command without secrets, the folder that it has started in, and its
+    cache folder. env: what PyTorch goes by of its environment.
+    """
+
+    command: list[str]
+    folder: str
+    env: Mapping[str, str]
+
+
 class _RunParams(OfPlace):
     command: list[str]
     folder: str
     env: Mapping[str, str] | None
-    trace: str
-    remote: bool
 
 
 class RunParams(_RunParams, total=False):
-    """A program, the folder it starts in and its whole environment; trace: the folder that this
-    has for PyTorch's trace. place: its cache folder. remote: as of ``explain_trace``. Asked from
-    another machine, env is None: it is that of the account, with ``settings`` alone if there are
-    some, and what is "" is as usual there. whole: all that it prints is told.
+    """A program, the folder it starts in, "" for the home, and its environment, None for that of
+    the engine's account: with ``settings`` alone if there are some, and then ``given``. place: its
+    cache folder, "" for that of its environment. scratch: a folder for meanwhile. whole: all that
+    it prints is told. notes: so is what it notes of its compiles.
     """
 
     settings: Mapping[str, str] | None
+    given: Mapping[str, str]
+    scratch: str
     whole: bool
+    notes: bool
 
 
-class RunResult(ExplainTraceResult):
+class RunResult(ExplainTraceResult, Program):
     """code: its exit status, or 128 + the signal. began: seconds since the epoch. alive: processes
     that it started, and that go on, each by its id and its start (``warm.processes.start_of``).
-    place: its cache folder.
     """
 
-    place: str
     alive: Sequence[Sequence[int]]
     code: int
     began: float

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QWidget
@@ -11,17 +13,24 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.client import programs
 from torchkeeper.client.kept.runs import discreet
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui.background import lookups
+from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Dialog, choose_folder
+from torchkeeper.gui.dialogs.base import Dialog, Latest, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.warming import ProfileChoice
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.stores.ssh import parse
 from torchkeeper.warm import processes
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
 
 #: Where the last command, its folder and its profile are remembered.
 _LINE, _FOLDER, _PROFILE = "run/command", "run/folder", "run/profile"
+#: The home of an account, and what is below it.
+_HOME = re.compile(r"~(/|$)")
 
 
 class ProgramDialog(Dialog):
@@ -34,17 +43,21 @@ class ProgramDialog(Dialog):
         self, parent: QWidget, engines: Engines, environments: Environments, settings: QSettings,
         text: str = "",
     ) -> None:  # fmt: skip
-        """text: the command line to begin with, in place of the last one."""
+        """environments: those of the machine that it runs on. text: the command line to begin with,
+        in place of the last one.
+        """
         super().__init__(parent, 640, "environment", "profile")
-        self.setWindowTitle(self.tr("Run a program"))
-        self._settings = settings
+        self._machine, self._settings = environments.machine, settings
+        title = self.tr("Run a program on {}").format(host_of(self._machine))
+        self.setWindowTitle(title if self._machine else self.tr("Run a program"))
         self.line = forms.line_edit("python train.py --epochs 1")
-        self.line.setText(text or str(settings.value(_LINE) or ""))
+        self.line.setText(text or self._kept(_LINE))
         self.line.selectAll()
         self.folder = forms.line_edit(self.tr("The folder that it starts in"))
-        self.folder.setText(str(settings.value(_FOLDER) or "") or os.path.expanduser("~"))
+        home = "~" if self._machine else os.path.expanduser("~")
+        self.folder.setText(self._kept(_FOLDER) or home)
         self.environment = EnvironmentChoice(environments, "run", self.tr("As the command says"))
-        self.profile = ProfileChoice(engines, str(settings.value(_PROFILE) or ""))
+        self.profile = ProfileChoice(engines, self._kept(_PROFILE))
         self.said = forms.label("", "muted", wrap=True)
         self.said.setAccessibleName(self.tr("What runs"))
         self.go = forms.button(self.tr("&Run"), self._run, primary=True)
@@ -52,17 +65,24 @@ class ProgramDialog(Dialog):
         self.line.textChanged.connect(self._say)
         #: What is at the folder, which is looked for beside.
         self._what = ""
-        self._engines = engines
-        self._ticket: int | None = None
-        self.folder.textChanged.connect(self._look)
-        self.finished.connect(lambda _: engines.forget(self._ticket))
+        self._at = Latest(engines, self)
+        self.folder.textChanged.connect(lambda *_: self._look())
         for choice in (self.environment, self.profile):
             choice.changed.connect(self._say)
         self.finished.connect(self.profile.let_go)
-        self._look()
+        self._look(soon=False)
+
+    def _name(self, name: str) -> str:
+        """Where something is remembered, of each machine by itself."""
+        at = f"run/at/{quote(self._machine, safe='')}/"
+        return name.replace("run/", at) if self._machine else name
+
+    def _kept(self, name: str) -> str:
+        return str(self._settings.value(self._name(name)) or "")
 
     def _lay_out(self) -> None:
         browse = forms.button(self.tr("Ot&her folder…"), self._browse, enter=False)
+        browse.setVisible(not self._machine)
         where = forms.row((self.folder, 1), browse)
         forms.field(self.body, self.tr("&Command"), self.line, self.tr(
             "Type it as in a shell. No shell runs it: “|”, “>” and shell variables have "
@@ -94,19 +114,25 @@ class ProgramDialog(Dialog):
 
     @property
     def _path(self) -> str:
-        return os.path.expanduser(self.folder.text().strip())
+        text = self.folder.text().strip()
+        return text if self._machine else os.path.expanduser(text)
 
-    def _look(self, *_: object) -> None:
-        self._engines.forget(self._ticket)
-        self._what, path = "", self._path
+    @property
+    def _placed(self) -> bool:
+        return os.path.isabs(self._path) or bool(self._machine and _HOME.match(self._path))
 
-        def found(some: Sequence[lookups.At]) -> None:
-            self._what = some[0].what
+    def _look(self, *, soon: bool = True) -> None:
+        self._what = ""
+        self._at.forget()
+
+        def found(there: TargetResult) -> None:
+            self._what = there["what"]
             self._say()
 
-        if os.path.isabs(path):
-            heard = Listener(result=found)
-            self._ticket = self._engines.background(heard, lookups.paths, [path])
+        if self._placed:
+            path = parse(self._machine).at(self._path) if self._machine else self._path
+            asked: TargetParams = {"path": path}
+            self._at.ask(protocol.TARGET, asked, Listener(result=found), soon, shared=True)
         self._say()
 
     def _say(self, *_: object) -> None:
@@ -121,16 +147,19 @@ class ProgramDialog(Dialog):
             programs.parsed(self.line.text())
         except UserError as error:
             return f"{error.what} {error.why}", "error"
-        if not os.path.isabs(self._path):
+        if not self._placed:
             return self.tr("Give the whole path of the working folder."), "error"
-        if self._what in ("missing", "file"):
+        if self._what in ("missing", "file", "other"):
             gone = self.tr("The working folder does not exist.")
             return gone if self._what == "missing" else self.tr("This is no folder."), "error"
         if self._words() and self.environment.python and not self.python:
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
-        return self.tr("After the run, “Save as recipe” on Runs keeps what it compiled."), "muted"
+        after = self.tr("After the run, “Save as recipe” on Runs keeps what it compiled.")
+        there = self.tr("It has the variables of your account on {}, and goes on if the connection "
+                        "breaks.").format(host_of(self._machine))  # fmt: skip
+        return f"{there} {after}" if self._machine else after, "muted"
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")
@@ -138,11 +167,11 @@ class ProgramDialog(Dialog):
 
     def _run(self) -> None:
         text, words = self.line.text().strip(), self._words()
-        folder = os.path.abspath(self._path)
+        folder = self._path if self._machine else os.path.abspath(self._path)
         # What looks like a password is not written down.
         kept = text if list(discreet(words)) == words and discreet([text]) == (text,) else ""
         for name, value in ((_LINE, kept), (_FOLDER, folder), (_PROFILE, self.profile.name)):
-            self._settings.setValue(name, value)
+            self._settings.setValue(self._name(name), value)
         python = self.python
         self.accept()
         self.decided.emit(text, folder, python, self.profile.name)

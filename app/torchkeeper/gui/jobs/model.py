@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
-from torchkeeper.client.words import say
+from torchkeeper.client.engines.far import machine_of, name_of
+from torchkeeper.client.kept import runs
+from torchkeeper.client.recipes.recording import MOST_NOTED
+from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.client.words.outcomes import Outcome
     from torchkeeper.engine.messages import Select
+    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.jobs.laps import Lap
     from torchkeeper.gui.matrix.variants import Variants
 
@@ -127,8 +131,8 @@ class Job:
     good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
     scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; run: what is kept of it. there: what it is
-    called on its machine, where it goes on without the connection.
+    done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
+    kept of it. there: what it is called on its machine, where it goes on without the connection.
     """
 
     id: int
@@ -159,6 +163,7 @@ class Job:
     flawed: bool = False
     kept_as: str = ""
     graphs: dict[object, ExplainedGraph] = field(default_factory=dict)
+    noted: list[str] = field(default_factory=list)
     run: programs.Ended | None = None
     there: str = ""
 
@@ -202,6 +207,22 @@ class Job:
     def good(self) -> bool:
         """Whether it has done all that it was asked for, and found what it looked for."""
         return self.state is State.DONE and not (self.flawed or self.result.get("good") is False)
+
+    def hear(self, one: Finding) -> bool:
+        """Note what is found of a program; whether it is of that."""
+        if "graph" in one:
+            graph = one["graph"]
+            which = graph.get("process"), graph["id"], graph.get("key")
+            self.graphs[which] = {**graph, "why": causes.cause(graph)}
+        elif "run" in one:
+            self.graphs.clear()
+        elif "started" in one:
+            machine = machine_of(self.place)
+            self.place = name_of(machine, one["started"]["place"]) or machine
+            self.asked.setdefault("command", runs.discreet(one["started"]["command"]))
+        elif "noted" in one and sum(map(len, self.noted)) < MOST_NOTED:
+            self.noted.append(one["noted"])
+        return bool({"graph", "run", "started", "noted"} & one.keys())
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""

@@ -13,7 +13,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
-from torchkeeper.client.words import causes, found, outcomes, preparing, say
+from torchkeeper.client.words import found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
@@ -27,7 +27,7 @@ from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, 
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, host_of
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.stores.names import scheme_of
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
-    from torchkeeper.engine.messages.verdicts import RunParams
 
 _tr = partial(QCoreApplication.translate, "Operations")
 
@@ -49,7 +48,7 @@ def heard(job: Job, one: Finding) -> str:
     of, line = job.traits, found.logged(one)
     job.there = one.get("job", job.there)
     if job.kind == protocol.RUN:
-        return _of_program(job, one, line)
+        return "" if job.hear(one) else line
     if found.alike(one) or "removed" in one:
         if "taken_back" in one or "removed" in one:
             job.partly = line
@@ -84,18 +83,6 @@ def _of_variants(job: Job, one: Finding, line: str) -> str:
     if job.variants.hear(one):
         return _variant(job, one, line)
     return line if {"built", "graph", "log"} & one.keys() else ""
-
-
-def _of_program(job: Job, one: Finding, line: str) -> str:
-    if "graph" in one:
-        graph = one["graph"]
-        which = graph.get("process"), graph["id"], graph.get("key")
-        job.graphs[which] = {**graph, "why": causes.cause(graph)}
-    elif "run" in one:
-        job.graphs.clear()
-    else:
-        return line
-    return ""
 
 
 def _variant(job: Job, one: Finding, line: str) -> str:
@@ -220,42 +207,50 @@ class Operations(QObject):
     def follow(self, machine: str, one: Past) -> Job:
         """Follow a job that goes on on a machine, or has ended."""
         params = {"job": one.id, "op": one.kind, "place": one.place}
-        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind)
-        job = self._begin(one.title, one.place or None, start)
+        then = self._ran(()) if one.kind == protocol.RUN else None
+        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind, then=then)
+        job = self._begin(one.title, one.place or machine, start)
         job.there = one.id
         return job
 
-    def run(self, text: str, folder: str, python: str, profile: str) -> Job:
+    def run(self, text: str, folder: str, python: str, profile: str, machine: str = "") -> Job:
         """Run a program, and hear what it prints and looks up. text: its command line. python: the
-        interpreter that runs it, where that is not as its line says.
+        interpreter that runs it, where that is not as its line says. machine: another one.
         """
         line = programs.parsed(text).words
-        # Not what it was asked for: the environment may hold a password.
-        started: dict[Job, RunParams] = {}
 
         def first(job: Job, then: GoOn) -> None:
             def made(scratch: str) -> None:
                 job.scratch = scratch
-                self._look(job, ready, programs.prepared, text, folder, python, profile, scratch)
+                asked = text, folder, python, profile, scratch, machine
+                self._look(job, then, programs.prepared, *asked)
 
-            def ready(params: RunParams) -> None:
-                job.place, started[job] = params["place"], params
-                then({**params})
+            if machine:
+                made("")
+            else:
+                self._step(job, self._engines.scratch("run", self._listener(job, made)))
 
-            self._step(job, self._engines.scratch("run", self._listener(job, made)))
+        said = runs.discreet(line)
+        title = self.tr("Run {}").format(printable(" ".join(said), 200))
+        if machine:
+            title = f"{title} · {host_of(machine)}"
+        start = _Start(protocol.RUN, {}, machine or None, first=first, then=self._ran(line))
+        return self._begin(title, machine or None, start, {"command": said})
+
+    def _ran(self, line: Sequence[str]) -> Follow:
+        """What keeps a run. line: the words of the command; none where it was begun elsewhere."""
 
         def follow(job: Job, result: Values, go_on: GoOn) -> None:
             def kept(ended: programs.Ended) -> None:
                 job.run = ended
                 go_on(result)
 
-            graphs = list(job.graphs.values())
-            self._look(job, kept, programs.ended, started.pop(job), line, result, graphs)
+            # What is made of it is saved only for who has said what runs.
+            words, noted = line or job.asked.get("command", ()), "".join(job.noted if line else ())
+            about = words, job.place or "", result, list(job.graphs.values()), noted
+            self._look(job, kept, programs.ended, *about)
 
-        said = runs.discreet(line)
-        title = self.tr("Run {}").format(printable(" ".join(said), 200))
-        start = _Start(protocol.RUN, {}, first=first, then=follow)
-        return self._begin(title, None, start, {"command": said})
+        return follow
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header of an interpreter's torch; into: a temporary folder, None: the usual."""
@@ -505,7 +500,7 @@ class Operations(QObject):
 
     def _run(self, job: Job, start: _Start) -> None:
         self._jobs.begin(job)
-        if start.python and start.op != protocol.FOLLOW:
+        if start.python and traits(start.op).compiles:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
         if start.first is None:
             self._ask(job, start)

@@ -36,7 +36,7 @@ def run_of(job: Job) -> Run:
             if name in totals:
                 totals[name] += 1
         totals["saved" if hit else "spent"] += graph["seconds"] or 0
-    command, code = tuple(job.asked["command"]), int(job.result.get("code", 0))
+    command, code = tuple(job.asked.get("command", ())), int(job.result.get("code", 0))
     at, seconds = job.started or time.time(), 0 if job.active else job.elapsed(0) or 0
     return Run(f"job {job.id}", at, command, job.place or "", code, seconds, None, totals, graphs)
 
@@ -75,7 +75,7 @@ def tree(
 
 
 def command_of(run: Run) -> str:
-    return printable(" ".join(run.command), 1000)
+    return printable(run.line, 1000)
 
 
 def tell_run(item: QTreeWidgetItem, run: Run, ended: str) -> None:

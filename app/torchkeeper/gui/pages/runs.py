@@ -37,6 +37,7 @@ from torchkeeper.gui.pages.ran import (
     TIME,
     WHY,
 )  # fmt: skip
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.notice import Elided, Notice
@@ -173,8 +174,9 @@ class RunsPage(Page):
     that the window runs, and those of which nothing was kept.
     """
 
-    #: A program is to be run: the command line to begin with; a job is to be stopped.
-    running = Signal(str)
+    #: A program is to be run: the command line to begin with, and a place on its machine, "" for
+    #: the shown one; a job is to be stopped.
+    running = Signal(str, str)
     cancelled = Signal(object)
     #: An entry is to be shown: its place and key; or compared with another: the place, both keys.
     going = Signal(str, str)
@@ -217,8 +219,8 @@ class RunsPage(Page):
         self.end = forms.button(self.tr("En&d them…"), self._end)
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
-        self.blank.asked.connect(lambda _: self.running.emit(""))
-        self.start = forms.button(self.tr("Run a &program…"), lambda: self.running.emit(""))
+        self.blank.asked.connect(lambda _: self.running.emit("", ""))
+        self.start = forms.button(self.tr("Run a &program…"), lambda: self.running.emit("", ""))
         self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
         self.warm = forms.button(self.tr("War&m this…"), lambda: self.warming.emit(self._ended))
         self.rerun = forms.button(self.tr("Run ag&ain…"), self._again)
@@ -380,8 +382,12 @@ class RunsPage(Page):
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
         about = [ran.about(job) if run and run.id in self._live else "", job.note] if job else []
+        alive = job is not None and bool(job.result.get("alive"))
+        host = host_of(run.machine) if run is not None else ""
+        if alive and host:
+            about.append(self.tr("end it in a login on {}").format(host))
         self._tell(self.note, " · ".join(filter(None, about)))
-        self.end.setVisible(job is not None and bool(job.result.get("alive")))
+        self.end.setVisible(alive and not host)
         if run is not None:
             self.head.setText(ran.head(run))
             self.head.setToolTip(tip(self.head.text()))
@@ -498,7 +504,8 @@ class RunsPage(Page):
         self.comparing.emit(self.selected()[0].place, *keys)
 
     def _again(self) -> None:
-        self.running.emit(shlex.join(self.selected()[0].command))
+        run = self.selected()[0]
+        self.running.emit(shlex.join(run.command), run.place)
 
     def _cancel(self) -> None:
         if (chosen := self.selected()) and (job := self._job_of(chosen[0])) is not None:

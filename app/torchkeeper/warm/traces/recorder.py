@@ -1,6 +1,6 @@
 """Notes in a program what it compiles. Runs there, as ``sitecustomize``, and nowhere else.
 
-``client.recipes.recording`` puts this file's text, under that name, first on a program's
+``warm.traces.notes`` puts this file's text, under that name, first on a program's
 PYTHONPATH. It imports nothing by itself and wraps nothing that is compiled: PyTorch's structured
 trace calls it where a compile begins (``dynamo_start`` in torch/_dynamo/convert_frame.py), and the
 Python stack tells what was called, with which inputs (``compile_wrapper`` in
@@ -32,6 +32,9 @@ _PATCHED = ("assume_static_by_default", "automatic_dynamic_shapes")
 _MODULE = "torch.nn.modules.module"
 #: What calls that are one have in common.
 _ALIKE = ("inputs", "keywords", "twice", "grad", "training", "autocast", "precision")
+
+#: How the variables begin that are noted.
+NOTED = ("TORCH", "TRITON", "OMP_NUM", "MKL_NUM")
 
 Noted = dict[str, object]
 
@@ -299,9 +302,7 @@ class _Notes:
             "threads": torch.get_num_threads(),
             "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
             "environment": {
-                name: value[:_TEXT]
-                for name, value in os.environ.items()
-                if name.startswith(("TORCH", "TRITON", "OMP_NUM", "MKL_NUM"))
+                name: value[:_TEXT] for name, value in os.environ.items() if name.startswith(NOTED)
             },
             "unseen": self.unseen,
             "compiled": self.compiled,
