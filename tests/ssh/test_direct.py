@@ -18,7 +18,7 @@ from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, ended, keygen
-from tests.ssh.test_resuming import key, many_kernels
+from tests.ssh.test_resuming import many_kernels
 
 #: Where no ssh of the tests is.
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -70,8 +70,10 @@ def test_a_bundle_does_not_pass_by_here(
     ended(two)
     moved = breaking.counts(orders)[before:]
     assert len(moved) == 2 and sum(map(sum, moved)) < whole / 4, moved
-    rows = [{key(row) for row in tk("ls", "--json", one).objects if "sha256" in row}
-            for one in (tmp_path / "kernels", two.home / "new")]  # fmt: skip
+    rows = [
+        {(row["key"], row["sha256"]) for row in tk("ls", "--json", one).objects if "sha256" in row}
+        for one in (tmp_path / "kernels", two.home / "new")
+    ]
     assert rows[0] == rows[1] and len(rows[0]) == 40
     assert not left(two)
     for source_too in (str(tmp_path / "kernels"), target):
