@@ -72,7 +72,7 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
 #: Notes what it compiles, as if it had.
 NOTES = """import json, os
 one = {"kind": "function", "module": "__main__", "name": "step", "there": True, "file": None,
-       "decorated": False, "backend": "inductor", "options": {}, "settings": [], "calls": [
+       "decorated": True, "backend": "inductor", "settings": [], "calls": [
            {"inputs": [3], "keywords": {}, "backward": False, "symbols": False}]}
 note = {"compiled": [one], "unseen": 0, "main": os.path.abspath(__file__), "environment": {}}
 with open(os.environ["_TORCHKEEPER_RECORD"] + "/1.json", "w") as file:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.telling import Live
 from torchkeeper.client import temporary
-from torchkeeper.client.engines import far, ferry, line
+from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import whole
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes import recorded, recording, toml
@@ -22,7 +21,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, WARM
-from torchkeeper.settings.known import BY_NAME, URL
+from torchkeeper.settings.known import BY_NAME, URL, remotes
 from torchkeeper.warm import processes
 from torchkeeper.warm.recipes.recipe import items_of
 
@@ -149,14 +148,6 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
         yield f"The command ended with {code}; in a warm-up it has to end with 0."
 
 
-#: Variables by which a server is asked, or written to, for what the folder is to have
-#: (torch/_inductor/config.py, torch/_functorch/config.py).
-_REMOTE = (
-    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
-    "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
-)  # fmt: skip
-
-
 def prove(args: argparse.Namespace, ran: Ran) -> Proof:
     """Run each variant of a recipe on a copy of what was looked up, on the machine that the program
     ran on. Passes KeyboardInterrupt on.
@@ -170,9 +161,10 @@ def prove(args: argparse.Namespace, ran: Ran) -> Proof:
         return Proof(unproved="it is not known which Python compiled it")
     keys = program.keys() | {one["key"] for one in ran.autograd if one["key"]}
     try:
-        with _scratch(ran.machine) as scratch:
-            copy = os.path.join(scratch, "cache")
-            there = _copied(args, ran, _place(notes, ran), copy, keys)
+        with temporary.folder("proof") as folder:
+            # That of another machine goes with the connection.
+            scratch = ferry.name(ran.machine, "") if ran.machine else folder
+            there = _copied(args, ran, _place(notes, ran), f"{scratch}/cache", keys)
             if missing := len(program.keys() - there):
                 return Proof(unproved=f"{missing:,} of the {len(program):,} graphs that the "
                              "program compiled are not in its cache folder")  # fmt: skip
@@ -180,16 +172,6 @@ def prove(args: argparse.Namespace, ran: Ran) -> Proof:
     except UserError as error:
         said = " ".join(part for part in (error.what, error.why) if part)
         return Proof(unproved=said.rstrip("."))
-
-
-@contextlib.contextmanager
-def _scratch(machine: str) -> Iterator[str]:
-    """A folder for meanwhile; that of another machine goes with the connection."""
-    if machine:
-        yield f"{ferry.folder(machine)}/{line.to(machine).free()}"
-        return
-    with temporary.folder("proof") as folder:
-        yield folder
 
 
 def _place(notes: Sequence[Note], ran: Ran) -> str:
@@ -218,8 +200,7 @@ def _judged(
     args: argparse.Namespace, ran: Ran, python: str, notes: Sequence[Note],
     program: Mapping[str, str], scratch: str,
 ) -> Proof:  # fmt: skip
-    copy, trace = os.path.join(scratch, "cache"), os.path.join(scratch, "trace")
-    used = [name for name in _REMOTE if ran.env.get(name)]
+    copy, trace, used = f"{scratch}/cache", f"{scratch}/trace", remotes(ran.env)
     env = {name: "0" for name in used if not BY_NAME[name].in_key}
     if len(env) < len(used):
         # What is part of keys stays as it is; with this it has no server at all.
@@ -234,11 +215,7 @@ def _judged(
     if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
         return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
     with asking(args, ran.machine) as asker:
-        try:
-            asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
-        except UserError as error:
-            if error.code != "trace-missing":  # where nothing was compiled
-                raise
+        asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
         graphs = [one["graph"] for one in asker.findings if "graph" in one]
         autograd = [one["aot"] for one in asker.findings if "aot" in one]
     keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]

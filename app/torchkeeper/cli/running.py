@@ -26,7 +26,7 @@ from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
-from torchkeeper.warm.traces.notes import notes_in
+from torchkeeper.warm.traces.notes import MOST, notes_in, notes_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
@@ -136,7 +136,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
     argv = command
     if args.env:
         python = interpreters.chosen(args.env, machine)
-        argv = program.under(far.Names(machine).path(python), command)
+        argv = program.under(far.path_of(python), command)
     settings = applying.for_run_there(args, machine)
     if args.into:
         protected.check(args.into)
@@ -182,29 +182,19 @@ def _heard(
             graphs[told["process"], told["id"], told["key"]] = {**told, "why": causes.cause(told)}
         elif "run" in what:
             graphs.clear()  # each is told anew
-        elif "noted" in what and sum(map(len, noted)) < program.MOST_NOTED:
+        elif "noted" in what and sum(map(len, noted)) < MOST:
             noted.append(what["noted"])
 
     asker.on_finding = heard
     result: RunResult = asker.ask(op, **asked)
-    machine, code = asker.engine.machine, result["code"]
+    machine, env, code = asker.engine.machine, result["env"], result["code"]
     place = far.name_of(machine, result["place"])
     own = {"alive", "began", "code", "command", "env", "folder", "place", "seconds"}
     told: Any = {name: one for name, one in result.items() if name not in own}
     found, words = Found(told, list(graphs.values()), []), command or result["command"]
     _keep(words, place, code, result["began"], result["seconds"], found)
-    notes = program.notes_of("".join(noted))
-    return found, recording.Ran(
-        words,
-        result["env"],
-        code,
-        place,
-        found.graphs,
-        [],
-        notes,
-        machine,
-        far.path_of(result["folder"]),
-    )
+    notes, folder = notes_of("".join(noted)), far.path_of(result["folder"])
+    return found, recording.Ran(words, env, code, place, found.graphs, [], notes, machine, folder)
 
 
 @dataclass

@@ -21,6 +21,7 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.ssh import parse
+from torchkeeper.warm.traces.notes import notes_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph, Run
@@ -66,17 +67,17 @@ def prepared(
     line says. profile: the name of one, or "". scratch: a folder for meanwhile, which goes later.
     machine: another one that it runs on, which has one itself; waits for it. Raises UserError.
     """
-    line, names = parsed(text), far.Names(machine) if machine else None
 
     def path(word: str) -> str:
-        if names is None:
+        if not machine:
             return os.path.expanduser(word)
         home = word == "~" or word.startswith("~/")
-        return names.path(parse(machine).at(word)) if home else word
+        return far.path_of(parse(machine).at(word)) if home else word
 
+    line = parsed(text)
     words = [path(word) for word in line.words]
     if python:
-        words = recording.under(names.path(python) if names else python, words)
+        words = recording.under(far.path_of(python), words)
     kept = keeping.load(profile) if profile else None
     if kept:
         applying.check_goes(kept, machine)
@@ -94,16 +95,22 @@ def prepared(
 
 class Ended(NamedTuple):
     """What is kept of a run: None where no cache was asked, and why. words: its command line.
-    folder, env: as of ``Program``, on this machine or another. notes: what it compiled.
+    place: its cache folder, on this machine or another. folder, env: as of ``Program``. notes: what
+    it compiled.
     """
 
     run: Run | None
     nothing: str
     words: Sequence[str]
+    place: str
     folder: str
     env: Mapping[str, str]
-    machine: str
     notes: Sequence[Note]
+
+    @property
+    def machine(self) -> str:
+        """The other machine."""
+        return scheme_of(self.place).machine(self.place)
 
 
 def ended(
@@ -113,13 +120,12 @@ def ended(
     """Keep a run. words: of its command line. place: the name of its cache folder. noted: as its
     engine has told. Raises UserError("runs-unwritable").
     """
-    folder = far.path_of(result["folder"])
-    about = words, folder, result["env"], scheme_of(place).machine(place)
+    about = words, place, far.path_of(result["folder"]), result["env"]
     if not graphs:
         return Ended(None, causes.nothing(result, result["env"]), *about, ())
     took = result["code"], result["began"], result["seconds"]
     run = runs.keep(words, place, *took, result, graphs)
-    return Ended(run, "", *about, recording.notes_of(noted))
+    return Ended(run, "", *about, notes_of(noted))
 
 
 def save_recipe(file: str, one: Ended) -> str:

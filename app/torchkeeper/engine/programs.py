@@ -8,7 +8,6 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
@@ -36,8 +35,8 @@ _EVERY, _REST = 0.5, 10
 _LATER = frozenset({"unrecorded", "cut"})
 #: Pieces of output that are taken before anything else is looked at.
 _PIECES = 100
-#: Characters of a piece of what it noted, and of a variable, and how many of these are told.
-_PIECE, _TEXT, _VARIABLES = 100_000, 1000, 200
+#: Characters of a piece of what it noted, and of a variable.
+_PIECE, _TEXT = 100_000, 1000
 
 
 class _Ready(NamedTuple):
@@ -115,10 +114,9 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
     ``noted``. Cancelled, it ends the program with all that it started. Raises
     Problem("command-missing" | "command-unusable").
     """
-    if scratch := params.get("scratch"):
-        return _run(session, _ready(params, path_of(scratch)), params, report)
-    # In the engine's own folder, which goes with it.
-    with tempfile.TemporaryDirectory(prefix="run-", dir=os.getcwd()) as folder:
+    # In the engine's own folder, which goes with it, or in one that outlives it.
+    above = path_of(params.get("scratch") or os.getcwd())
+    with tempfile.TemporaryDirectory("", "run-", above, ignore_cleanup_errors=True) as folder:
         return _run(session, _ready(params, folder), params, report)
 
 
@@ -153,7 +151,10 @@ def _run(session: Session, ready: _Ready, params: msg.RunParams, report: Report)
     trace, state, printed = _Trace(session, ready, report), State[None](), bytearray()
     program: msg.Program = {
         "command": hidden(ready.command), "folder": ready.folder, "place": ready.place,
-        "env": _of_torch(ready.env),
+        "env": {
+            name: text[:_TEXT] for name, text in ready.env.items()
+            if name.startswith(recorder.NOTED) and not has_password(name, text)
+        },
     }  # fmt: skip
 
     def say(text: str) -> None:
@@ -199,13 +200,6 @@ def _run(session: Session, ready: _Ready, params: msg.RunParams, report: Report)
     code = 128 - code if code < 0 else code
     ended = {"code": code, "began": began, "seconds": seconds, "alive": alive}
     return cast("msg.RunResult", {**result, **program, **ended})
-
-
-def _of_torch(env: Mapping[str, str]) -> dict[str, str]:
-    """What PyTorch goes by of an environment, without what may be a password."""
-    found = {name: env[name] for name in sorted(env) if name.startswith(recorder.NOTED)}
-    some = {name: text[:_TEXT] for name, text in [*found.items()][:_VARIABLES]}
-    return {name: text for name, text in some.items() if not has_password(name, text)}
 
 
 def _started(ready: _Ready) -> processes.Job:

@@ -78,8 +78,8 @@ _NAMED = 4
 class RecipeFlows(QObject):
     """Edits recipes and begins new ones."""
 
-    #: Recipes, by their files and folders, are to be warmed.
-    warm = Signal(list)
+    #: Recipes, by their files and folders, are to be warmed: into a place, None for no certain one.
+    warm = Signal(list, object)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context.window)
@@ -143,7 +143,7 @@ class RecipeFlows(QObject):
 
     def _edit(self, editor: RecipeEditor) -> RecipeEditor:
         editor.saved.connect(self._recipe_saved)
-        editor.warm.connect(lambda path: self.warm.emit([path]))
+        editor.warm.connect(lambda path: self.warm.emit([path], None))
         editor.show()
         return editor
 
@@ -156,7 +156,7 @@ class RecipeFlows(QObject):
             listener = Listener(failed=context.tell)
             context.engines.background(listener, known_recipes.listed, [path], unless=True)
 
-    def save_run(self, run: Ended, then: Callable[[list[str]], object], warm: bool = False) -> None:
+    def save_run(self, run: Ended, warm: bool = False) -> None:
         """Ask for a file, and write what a program compiled into it as a recipe. warm: whether that
         is to be warmed then.
         """
@@ -172,7 +172,11 @@ class RecipeFlows(QObject):
 
         def written(file: str) -> None:
             def listed(_: object) -> None:
-                then([file])
+                if warm:
+                    # Where the files are that it names.
+                    self.warm.emit([file], run.place if run.machine else None)
+                else:
+                    self.open_recipes([file])
 
             # It is on the list from now on, whatever becomes of it.
             listener = Listener(result=listed, failed=context.tell)

@@ -113,6 +113,7 @@ def warm(params: Warming, report: Report) -> Warmed:
         after: After = {"roots": list(marks), "since": since, "scratch": home}
         env = environment(job.place, settings=job.settings)
         if trace := params.get("trace"):
+            os.makedirs(trace, exist_ok=True)
             env["TORCH_TRACE"] = trace
         result = run(job, env, home, report, gone, {"after": after})
     finally:

@@ -6,7 +6,6 @@ say: bounded here, and looked at field by field in ``client.recipes.recorded``.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -23,7 +22,7 @@ from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.warm import processes
 from torchkeeper.warm.options import PRECOMPILE
-from torchkeeper.warm.traces.notes import Note, checked, hear
+from torchkeeper.warm.traces.notes import Note, hear
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import VariantFinding
@@ -130,18 +129,6 @@ def heard(env: dict[str, str]) -> Iterator[str]:
     """As ``hear``, in a folder for meanwhile."""
     with temporary.folder("record") as folder:
         yield hear(env, folder)
-
-
-def notes_of(told: str) -> list[Note]:
-    """What an engine says that each process noted; nothing where that is not so."""
-    with contextlib.suppress(ValueError, RecursionError):
-        said = json.loads(told)
-        return checked(*said) if isinstance(said, list) else []
-    return []
-
-
-#: Characters of that which are taken.
-MOST_NOTED = 64 << 20
 
 
 # A program has our standard streams, terminal and process group, so that it behaves as without us.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -27,11 +26,6 @@ from torchkeeper.warm import processes
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
 
-#: Where the last command, its folder and its profile are remembered.
-_LINE, _FOLDER, _PROFILE = "run/command", "run/folder", "run/profile"
-#: The home of an account, and what is below it.
-_HOME = re.compile(r"~(/|$)")
-
 
 class ProgramDialog(Dialog):
     """It is closed when the program is started: what comes of it is on the page of the runs."""
@@ -50,14 +44,16 @@ class ProgramDialog(Dialog):
         self._machine, self._settings = environments.machine, settings
         title = self.tr("Run a program on {}").format(host_of(self._machine))
         self.setWindowTitle(title if self._machine else self.tr("Run a program"))
+        #: Where the last command, its folder and its profile are remembered.
+        self._at = f"run/at/{quote(self._machine, safe='')}" if self._machine else "run"
         self.line = forms.line_edit("python train.py --epochs 1")
-        self.line.setText(text or self._kept(_LINE))
+        self.line.setText(text or self._kept("command"))
         self.line.selectAll()
         self.folder = forms.line_edit(self.tr("The folder that it starts in"))
         home = "~" if self._machine else os.path.expanduser("~")
-        self.folder.setText(self._kept(_FOLDER) or home)
+        self.folder.setText(self._kept("folder") or home)
         self.environment = EnvironmentChoice(environments, "run", self.tr("As the command says"))
-        self.profile = ProfileChoice(engines, self._kept(_PROFILE))
+        self.profile = ProfileChoice(engines, self._kept("profile"))
         self.said = forms.label("", "muted", wrap=True)
         self.said.setAccessibleName(self.tr("What runs"))
         self.go = forms.button(self.tr("&Run"), self._run, primary=True)
@@ -65,20 +61,15 @@ class ProgramDialog(Dialog):
         self.line.textChanged.connect(self._say)
         #: What is at the folder, which is looked for beside.
         self._what = ""
-        self._at = Latest(engines, self)
+        self._latest = Latest(engines, self)
         self.folder.textChanged.connect(lambda *_: self._look())
         for choice in (self.environment, self.profile):
             choice.changed.connect(self._say)
         self.finished.connect(self.profile.let_go)
         self._look(soon=False)
 
-    def _name(self, name: str) -> str:
-        """Where something is remembered, of each machine by itself."""
-        at = f"run/at/{quote(self._machine, safe='')}/"
-        return name.replace("run/", at) if self._machine else name
-
     def _kept(self, name: str) -> str:
-        return str(self._settings.value(self._name(name)) or "")
+        return str(self._settings.value(f"{self._at}/{name}") or "")
 
     def _lay_out(self) -> None:
         browse = forms.button(self.tr("Ot&her folder…"), self._browse, enter=False)
@@ -119,11 +110,11 @@ class ProgramDialog(Dialog):
 
     @property
     def _placed(self) -> bool:
-        return os.path.isabs(self._path) or bool(self._machine and _HOME.match(self._path))
+        return self._path == "~" or self._path.startswith(("/", "~/"))
 
     def _look(self, *, soon: bool = True) -> None:
         self._what = ""
-        self._at.forget()
+        self._latest.forget()
 
         def found(there: TargetResult) -> None:
             self._what = there["what"]
@@ -132,7 +123,7 @@ class ProgramDialog(Dialog):
         if self._placed:
             path = parse(self._machine).at(self._path) if self._machine else self._path
             asked: TargetParams = {"path": path}
-            self._at.ask(protocol.TARGET, asked, Listener(result=found), soon, shared=True)
+            self._latest.ask(protocol.TARGET, asked, Listener(result=found), soon, shared=True)
         self._say()
 
     def _say(self, *_: object) -> None:
@@ -170,8 +161,8 @@ class ProgramDialog(Dialog):
         folder = self._path if self._machine else os.path.abspath(self._path)
         # What looks like a password is not written down.
         kept = text if list(discreet(words)) == words and discreet([text]) == (text,) else ""
-        for name, value in ((_LINE, kept), (_FOLDER, folder), (_PROFILE, self.profile.name)):
-            self._settings.setValue(self._name(name), value)
+        for name, value in (("command", kept), ("folder", folder), ("profile", self.profile.name)):
+            self._settings.setValue(f"{self._at}/{name}", value)
         python = self.python
         self.accept()
         self.decided.emit(text, folder, python, self.profile.name)

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
-from torchkeeper.client.engines.far import machine_of, name_of
-from torchkeeper.client.kept import runs
-from torchkeeper.client.recipes.recording import MOST_NOTED
-from torchkeeper.client.words import causes, say
+from torchkeeper.client.engines.far import machine_of
+from torchkeeper.client.words import say
 from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
@@ -210,6 +208,11 @@ class Job:
 
     def hear(self, one: Finding) -> bool:
         """Note what is found of a program; whether it is of that."""
+        from torchkeeper.client.engines.far import name_of
+        from torchkeeper.client.kept import runs
+        from torchkeeper.client.words import causes
+        from torchkeeper.warm.traces.notes import MOST
+
         if "graph" in one:
             graph = one["graph"]
             which = graph.get("process"), graph["id"], graph.get("key")
@@ -220,7 +223,7 @@ class Job:
             machine = machine_of(self.place)
             self.place = name_of(machine, one["started"]["place"]) or machine
             self.asked.setdefault("command", runs.discreet(one["started"]["command"]))
-        elif "noted" in one and sum(map(len, self.noted)) < MOST_NOTED:
+        elif "noted" in one and sum(map(len, self.noted)) < MOST:
             self.noted.append(one["noted"])
         return bool({"graph", "run", "started", "noted"} & one.keys())
 

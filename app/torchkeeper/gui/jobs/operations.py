@@ -225,10 +225,7 @@ class Operations(QObject):
                 asked = text, folder, python, profile, scratch, machine
                 self._look(job, then, programs.prepared, *asked)
 
-            if machine:
-                made("")
-            else:
-                self._step(job, self._engines.scratch("run", self._listener(job, made)))
+            self._step(job, self._engines.scratch("run", self._listener(job, made)))
 
         said = runs.discreet(line)
         title = self.tr("Run {}").format(printable(" ".join(said), 200))

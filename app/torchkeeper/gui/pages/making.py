@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
     from PySide6.QtWidgets import QMainWindow, QWidget
 
-    from torchkeeper.client.programs import Ended
     from torchkeeper.gui.activity.drawer import Drawer
     from torchkeeper.gui.chrome.head import Head
     from torchkeeper.gui.context import Context
@@ -69,15 +68,10 @@ class Making(NamedTuple):
         page.cancelled.connect(late(lambda: self.context.operations.cancel))
         page.going.connect(late(lambda: self.flows().results.go_to_key))
         recipes = late(lambda: self.flows().recipes.save_run)
-        page.saving.connect(lambda run: recipes(run, self.flows().recipes.open_recipes))
-        page.warming.connect(lambda run: recipes(run, self._warm_there(run), warm=True))
+        page.saving.connect(recipes)
+        page.warming.connect(lambda run: recipes(run, warm=True))
         page.comparing.connect(late(lambda: self.flows().compare_keys))
         return page
-
-    def _warm_there(self, run: Ended) -> Callable[[list[str]], object]:
-        """What warms the recipe of a run, where the files are that it names."""
-        into = run.run.place if run.run is not None and run.machine else None
-        return lambda paths: self.flows().warm(paths, into)
 
     def _recipes(self) -> Page:
         from torchkeeper.gui.pages.recipes.page import RecipesPage

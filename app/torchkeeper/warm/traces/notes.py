@@ -18,7 +18,7 @@ from torchkeeper.warm.traces import recorder
 #: What a process noted of its compiles.
 Note = Mapping[str, Any]
 #: Processes whose notes are read, and bytes of all.
-_FILES, _BYTES = 200, 32 << 20
+_FILES, MOST = 200, 32 << 20
 
 
 def hear(env: dict[str, str], folder: str) -> str:
@@ -41,27 +41,27 @@ def notes_in(folder: str) -> list[Note]:
     """What each process noted, in the order in which they wrote last; what is no such is left.
     defines: whether importing the program's main file runs nothing but what defines something.
     """
-    found, left = list[Note](), _BYTES
+    found, left = list[Note](), MOST
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         files = [e for e in entries if e.name.endswith(".json") and e.is_file()]
-        files.sort(key=lambda one: one.stat().st_mtime_ns)
-        for one in files[:_FILES]:
-            with contextlib.suppress(OSError, ValueError, RecursionError):
-                with open(one.path, "rb") as stream:
-                    text = stream.read(left + 1)
-                if len(text) > left:
-                    continue
+        for one in sorted(files, key=lambda one: one.stat().st_mtime_ns)[:_FILES]:
+            with contextlib.suppress(OSError), open(one.path, "rb") as stream:
+                text = stream.read(left + 1)
                 left -= len(text)
-                for note in checked(json.loads(text)):
+                for note in notes_of(text) if left >= 0 else ():
                     main = note.get("main")
                     defines = isinstance(main, str) and only_defines(main)
                     found.append({**note, "defines": defines})
     return found
 
 
-def checked(*said: object) -> list[Note]:
-    """Of what is said to be notes, what are some."""
-    return [x for x in said if isinstance(x, dict) and isinstance(x.get("compiled"), list)]
+def notes_of(text: str | bytes) -> list[Note]:
+    """What a text says that processes noted: one, or several; nothing where that is not so."""
+    said: object = None
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(text)
+    every = said if isinstance(said, list) else [said]
+    return [x for x in every if isinstance(x, dict) and isinstance(x.get("compiled"), list)]
 
 
 # A recipe's job imports the file in which a model is; one that trains or serves when it is imported
