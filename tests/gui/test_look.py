@@ -221,7 +221,8 @@ STATES = {
     "server-expiry server-page window-server-expiry "
     "window-server-reading window-server-empty window-server-refused window-server-locked "
     "window-server-lost server-page-failed",
-    "add-server": "add-server add-server-tls add-server-error add-server-untrusted",
+    "add-server": "add-server add-server-tls add-server-through window-server-through "
+    "add-server-error add-server-untrusted",
     "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
     "verdicts": "inspector-stale inspector-conditional window-stale window-by-verdict "
