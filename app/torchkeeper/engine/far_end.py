@@ -396,3 +396,6 @@ def main(
         Far(0, out, folder, serving).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if serving is None:  # as in ``serve.main``: to take all apart would take longer
+        sys.stderr.flush()
+        os._exit(0)
