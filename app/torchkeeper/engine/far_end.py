@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -17,7 +18,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -51,56 +51,11 @@ _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
 
 
-class _Copy:
-    """An engine that is a copy of this process, with nothing of it open: what both import is there
-    already. As a ``subprocess.Popen``; it leads a session of its own once it is made. handles: its
-    standard input, output and error. Raises OSError.
-    """
-
-    def __init__(self, folder: str, handles: Sequence[int]) -> None:
-        made, makes = os.pipe()
-        self._status: int | None = None
-        try:
-            self.pid = os.fork()
-            if not self.pid:
-                _serve(folder, handles)
-        finally:
-            os.close(makes)
-            os.read(made, 1)  # it is closed there, too
-            os.close(made)
-
-    def poll(self) -> int | None:
-        if self._status is None and (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
-            self._status = os.waitstatus_to_exitcode(ended[1])
-        return self._status
-
-
-def _serve(folder: str, handles: Sequence[int]) -> NoReturn:
-    """Go on as an engine."""
-    try:
-        from torchkeeper.engine import serve  # loaded by then (``main``)
-
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        os.chdir(folder)
-        for number, handle in enumerate(handles):
-            os.dup2(handle, number)
-        for name in os.listdir(f"{processes.PROC}/self/fd"):
-            if int(name) > len(handles) - 1:
-                with contextlib.suppress(OSError):  # the list itself
-                    os.close(int(name))
-        serve.main()
-    except BaseException as e:  # noqa: BLE001 - to go on is for the other process
-        os.write(2, f"{type(e).__name__}: {e}\n".encode(errors="replace"))
-    os._exit(1)
-
-
 @dataclass
 class _Running:
     """A process there; kept: the handle that keeps its folder."""
 
-    process: subprocess.Popen[bytes] | _Copy
+    process: subprocess.Popen[bytes]
     folder: str
     kept: int
 
@@ -124,7 +79,7 @@ class Far(Mux):
         super().__init__(into, out)
         self._folder = folder
         self._source = serving.source if serving else SOURCE
-        #: Whether this is what an engine of the machine's own python3 would be, run from memory.
+        #: Whether this process has what an engine of the machine's own python3 has (``boot``).
         self._alike = not serving and SOURCE.startswith(processes.PROC)
         self._fence: Fence | None = None
         if serving:
@@ -213,38 +168,26 @@ class Far(Mux):
         if self._fence and python and python not in self._fence.pythons:
             raise OSError("It is not among the interpreters that this key may start")
         folder, kept = home.make()
-        ours, theirs = list[int](), list[int]()
-        try:
-            for number in range(3):
-                reads, writes = os.pipe()
-                ours.append(reads if number else writes)
-                theirs.append(writes if number else reads)
-            process = self._started(python, folder, theirs)
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
-            for handle in (kept, *ours):
-                os.close(handle)
-            raise
-        finally:
-            for handle in theirs:
-                os.close(handle)
-        self._running[channel] = _Running(process, folder, kept)
-        for number, handle in enumerate(ours):
-            self.add(channel, number, handle, number > 0, said=number == 1)
-
-    def _started(
-        self, python: str | None, folder: str, handles: Sequence[int]
-    ) -> subprocess.Popen[bytes] | _Copy:
-        if self._alike and not python and threading.active_count() == 1:
-            return _Copy(folder, handles)
         # As an engine of the own machine: one that only looks at files needs no package.
         alone = [] if python else ["-I", "-S"]
         fence = [self._fence.to_json()] if self._fence else []
-        stdin, stdout, stderr = handles
-        return subprocess.Popen(
-            [python or sys.executable, *alone, "-c", home.BOOT, self._source, *fence],
-            stdin=stdin, stdout=stdout, stderr=stderr, cwd=folder, start_new_session=True,
-        )  # fmt: skip
+        copied = self._alike and not python and threading.active_count() == 1
+        try:
+            process = subprocess.Popen(
+                [python or sys.executable, *alone, "-c", home.BOOT, self._source, *fence],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                cwd=folder, start_new_session=True, bufsize=0,
+                preexec_fn=_serve if copied else None, restore_signals=not copied,  # noqa: PLW1509
+            )  # fmt: skip
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(kept)
+            raise
+        self._running[channel] = _Running(process, folder, kept)
+        for number, pipe in enumerate((process.stdin, process.stdout, process.stderr)):
+            assert pipe
+            self.add(channel, number, os.dup(pipe.fileno()), number > 0, said=number == 1)
+            pipe.close()
 
     def _file(
         self, channel: int, name: str, writes: bool, keeps: bool = False, gone: bool = False
@@ -334,6 +277,25 @@ def _signal(one: _Running, number: signal.Signals) -> None:
         os.killpg(one.process.pid, number)
 
 
+def _serve() -> NoReturn:
+    """Be an engine, instead of what this new process was to run: all that it imports is here. What
+    the other process holds open is closed, which also tells that one that this has begun.
+    """
+    try:
+        serve = importlib.import_module("torchkeeper.engine.serve")
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        gc.enable()  # Popen has switched it off
+        for name in os.listdir(f"{processes.PROC}/self/fd"):
+            if int(name) > 2:
+                with contextlib.suppress(OSError):  # the list itself
+                    os.close(int(name))
+        serve.main()
+    except BaseException as e:  # noqa: BLE001 - to go on is for the other process
+        os.write(2, f"{type(e).__name__}: {e}\n".encode(errors="replace"))
+    os._exit(1)
+
+
 #: What is kept of what travels: by its hash, and until it is whole with something random.
 _KEPT = re.compile(r"[0-9a-f]{64}\.zip(?:\.[0-9a-f]{16})?")
 #: How many of these stay: users come from several machines, with several versions.
@@ -402,3 +364,6 @@ def main(
         far.run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if serving is None:  # as in ``serve.main``: to take all apart would take longer
+        sys.stderr.flush()
+        os._exit(0)

@@ -28,7 +28,8 @@ import os, sys
 if sys.version_info[:2] < (3, 10):
     os.write(1, ("{token}old " + sys.version.split()[0] + "{token}").encode())
     sys.exit(9)
-import hashlib, signal, stat, tempfile, zlib
+import gc, hashlib, signal, stat, tempfile, zlib
+gc.set_threshold(2_000_000, 10, 10)
 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def folder():
     base = os.environ.get("XDG_CACHE_HOME", "")
