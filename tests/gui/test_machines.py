@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.gui.test_flows import open_dialog
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
 from tests.redis_server import dump, serving
@@ -33,6 +34,7 @@ from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
+from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
@@ -128,10 +130,8 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("run-program", "copy-to"):
-        action = window.actions_[name]
-        assert not action.isEnabled(), name
-        assert "another machine" in action.toolTip(), name
+    action = window.actions_["run-program"]
+    assert not action.isEnabled() and "another machine" in action.toolTip()
     assert window.actions_["purge-shown"].isEnabled()
     # No verdict of this machine's environments is said of what is there.
     assert window.here.verdicts.environment is None
@@ -353,6 +353,56 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+@pytest.mark.slow
+def test_a_copy_goes_between_machines(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    """On one, to here and to another, by way of this one and directly; without its ssh it fails."""
+    text = there.config.read_text()
+    there.config.write_text(text + text.replace("Host there", "Host other"))
+    window = open_window()
+    place = opened(qtbot, window, there, fixture_cache)
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+
+    def copy(into: str, direct: bool = False) -> tuple[str, Job]:
+        window.actions_["copy-to"].trigger()
+        dialog = open_dialog(qtbot, window, CopyDialog)
+        dialog.needed.setChecked(False)
+        dialog.target.combo.setEditText(into)
+        qtbot.waitUntil(lambda: dialog.known and dialog.go.isEnabled())
+        assert dialog.direct.isVisible() == into.startswith("ssh://other"), into
+        dialog.direct.setChecked(direct)
+        said = dialog.news.text()
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        return said, window.jobs.jobs[0]
+
+    for n, (into, news) in enumerate((
+        (f"ssh://there{there.home}/new", "7 new ("),
+        (str(tmp_path / "here"), "7 entries to this machine ("),
+        (f"ssh://other{there.home}/newer", "7 entries to other ("),
+    )):  # fmt: skip
+        said, job = copy(into)
+        assert said.startswith(news), said
+        assert job.state is State.DONE, list(job.log)
+        assert (job.result["entries"], len(job.placed)) == (7, 7), n
+        folder = Path("/" + into.partition("//")[2].partition("/")[2]) if n != 1 else Path(into)
+        assert len(list(folder.glob("fxgraph/*/*/*"))) == 7
+    into, program = f"ssh://other{there.home}/direct", there.bin / "ssh"
+    _, job = copy(into, direct=True)
+    assert job.state is State.FAILED and job.error is not None
+    assert job.error.code == "ssh-direct" and "Leave “direct” out" in job.error.remedy
+    program.symlink_to(str(shutil.which("ssh")))
+    try:
+        _, job = copy(into, direct=True)
+    finally:
+        program.unlink()
+    assert job.state is State.DONE and job.result["entries"] == 7, list(job.log)
+    assert window.place == place
+    assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
 
 
 def test_a_cancelled_transfer_leaves_nothing(

@@ -27,8 +27,6 @@ def hand_over(_: Session, params: msg.HandOverParams, report: Report) -> msg.Han
     Whether they have arrived says that machine. Raises Problem("ssh-direct").
     """
     to, file = parse(params["to"]), params["path"]
-    if not os.path.isabs(to.path):
-        raise Problem("path-not-absolute", path=to.path)
     writes = to.command(f"cat > {shlex.quote(to.path)}", "BatchMode=yes")
     try:
         with open(file, "rb") as source:
