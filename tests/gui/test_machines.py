@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtCore import QEvent, QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
-from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
@@ -353,6 +354,36 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+@pytest.mark.slow
+def test_rows_there_are_dragged_out_as_a_file_here(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("tempfile.tempdir", os.environ["HOME"])
+    taken = offers(monkeypatch, Qt.DropAction.CopyAction)
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    window.table.selectAll()
+    settle(qtbot)
+    at = drag(window)
+    mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
+    qtbot.waitUntil(lambda: not window.dragging.preparing)
+    idle(qtbot, window)
+    assert not taken and not scratch()
+    drag(window)
+    qtbot.waitUntil(lambda: bool(taken), timeout=PATIENCE)
+    [(path, data)] = taken
+    assert path.parent.parent == Path(os.environ["HOME"]) and path.stat().st_size == len(data)
+    with Engine() as engine:
+        assert engine.call(protocol.DU, {"place": str(path)})["kinds"]["fxgraph"]["entries"] == 7
+    assert barred(window) == ""
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    assert not scratch() and not list((there.folder / "tmp").rglob("*.torchcache"))
 
 
 @pytest.mark.slow

@@ -76,8 +76,9 @@ def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:
     why = tr("Its ssh ended well, but the file is not there. The name may be another machine’s "
              "there, or the key may start another program.")  # fmt: skip
     try:
-        sent = ask(HAND_OVER, {"path": made, "to": name})["pieces"]
-        if sent == ask_there(RESUME, {"path": name}).get("pieces"):
+        ask(HAND_OVER, {"path": made, "to": name})
+        sent, come = ask(RESUME, {"path": made}), ask_there(RESUME, {"path": name})
+        if sent["pieces"] == come.get("pieces"):
             return
     except UserError as e:
         if e.code not in ("ssh-direct", "output-unwritable"):

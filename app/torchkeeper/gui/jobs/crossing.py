@@ -18,7 +18,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Message
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs.bundles import First, Follow, GoOn, Values
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job, JobsModel, Selection
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyParams, CopyResult
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 #: Seconds between two words of how far it is.
 _EVERY = 0.1
-#: A selection that is too long for one line.
-Held = Sequence[tuple[str, str]]
 #: Begins a step of a job that may wait: what hears the result, the function, and what that takes.
 Look = Callable[..., None]
 #: Hears what a job has found, or its rows.
@@ -47,7 +45,7 @@ class Crossing(QObject):
     ) -> None:
         super().__init__(parent)
         self._jobs, self._look = jobs, look
-        self._carried.connect(self._tell)
+        self._carried.connect(jobs.progress)
         self._found.connect(found)
         self._placed.connect(placed)
 
@@ -121,24 +119,26 @@ class Crossing(QObject):
         return first, follow
 
     def copy(
-        self, asked: CopyParams, hold: Held, direct: bool, done: Callable[[Job, Values], None]
-    ) -> First | None:
-        """What does all of a copy between machines, and tells ``done``; None on one. hold: as of a
-        ``Selection``; direct: as of ``crossing.copy``.
+        self, asked: CopyParams, chosen: Selection, direct: bool,
+        done: Callable[[Job, Values], None],
+    ) -> First | None:  # fmt: skip
+        """What does all of a copy between machines, and tells ``done``; None on one. direct: as of
+        ``crossing.copy``.
         """
 
         def first(job: Job, _: GoOn) -> None:
-            self._look(job, partial(done, job), self._copy, job, asked, hold, direct)
+            self._look(job, partial(done, job), self._copy, job, asked, chosen, direct)
 
         apart = far.machine_of(asked["place"]) != far.machine_of(asked["into"])
         return first if apart else None
 
-    def _copy(self, job: Job, asked: CopyParams, hold: Held, direct: bool) -> CopyResult:
+    def _copy(self, job: Job, asked: CopyParams, chosen: Selection, direct: bool) -> CopyResult:
         told = self._told(job)
 
         def hear(message: Message) -> None:
-            if message.type == "progress":
-                told(*(message.body[one] for one in ("done", "total", "unit")))
+            done, total = message.body.get("done"), message.body.get("total")
+            if isinstance(done, int | float) and isinstance(total, int | float | None):
+                told(done, total, str(message.body.get("unit")))
             elif message.type == "finding":
                 self._found.emit(job, [message.finding])
             self._placed.emit(job, message.rows)
@@ -150,8 +150,8 @@ class Crossing(QObject):
 
         source, to = (Engine(far.machine_of(asked[one]) or None) for one in ("place", "into"))
         with source, to:
-            for at in range(0, len(hold), HOLD):
-                source.call(protocol.HOLD, {"items": hold[at : at + HOLD]})
+            for at in range(0, len(chosen.hold), HOLD):
+                source.call(protocol.HOLD, {"items": chosen.hold[at : at + HOLD]})
             ask, ask_there = (
                 partial(asking.ask, partial(one.call, on_message=hear), unlock=lambda _: False)
                 for one in (source, to)
@@ -173,7 +173,7 @@ class Crossing(QObject):
         """Hears how far it is; raises where the job has ended meanwhile, so that it stops."""
         said = 0.0
 
-        def told(done: int, total: int | None, unit: str = "bytes") -> None:
+        def told(done: float, total: float | None, unit: str = "bytes") -> None:
             nonlocal said
             if not job.active:
                 raise user_error("cancelled", {})
@@ -182,7 +182,3 @@ class Crossing(QObject):
                 self._carried.emit(job, done, total, unit)
 
         return told
-
-    def _tell(self, job: Job, done: int, total: int | None, unit: str) -> None:
-        if job.active:
-            self._jobs.progress(job, done, total, unit)

@@ -411,7 +411,7 @@ class Operations(QObject):
             "alone": alone, "builders": builders, "env": named and named.python, "secrets": secrets,
         }  # fmt: skip
         before = named.before if named is not None else ()
-        first = self._crossing.copy(params, selection.hold, direct, self._done)
+        first = self._crossing.copy(params, selection, direct, self._done)
         start = _Start(protocol.COPY, params, hold=selection.hold, before=before, first=first)
         title = self.tr("Copy to {}").format(_short(into))
         return self._begin(title, into, start, {"source": place})
