@@ -173,7 +173,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(TARGET, "bundles.target"),
         Operation(LEAKS, "screening.leaks"),
         Operation(RESUME, "resuming.resume"),
-        Operation(HAND_OVER, "handing.hand_over"),
+        Operation(HAND_OVER, "resuming.hand_over"),
         Operation(SIGNATURE, "bundles.signature"),
         Operation(COPY_MANIFEST, "bundles.copy_manifest"),
         Operation(ATTACH_SIGNATURE, "bundles.attach_signature", Ends.BACK, "file"),

@@ -120,6 +120,9 @@ class CopyDialog(WorkDialog):
         self.replace.hide()
         self.replace.toggled.connect(self._say)
         self.direct = QCheckBox()
+        self.direct.setToolTip(
+            self.tr("It does not pass this machine, and no key of yours goes along")
+        )
         self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
         # With everything goes what it needs.
@@ -230,7 +233,7 @@ class CopyDialog(WorkDialog):
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and (bool(ends) or not is_bundle))
         self.table.say(self._nothing())
-        self.table.fill([_row(kind) for kind in plan.get("kinds", ())] if plan else [])
+        self.table.fill([_row(kind, not ends) for kind in plan.get("kinds", ())] if plan else [])
         why = self._why_not()
         forms.allow(self.go, why)
         # What is written over is gone.
@@ -349,8 +352,9 @@ class CopyDialog(WorkDialog):
         self._ask(soon=False)
 
 
-def _row(kind: KindOutcomes) -> tuple[str, list[str]]:
+def _row(kind: KindOutcomes, compared: bool) -> tuple[str, list[str]]:
     outcomes = [kind[name] for name in _OUTCOMES]
     marks = [f"{one['entries']:,}" if one["entries"] else "–" for one in outcomes[:3]]
+    marks = marks if compared else ["?"] * 3
     count = sum(one["entries"] for one in outcomes)
     return kind["kind"], [f"{count:,}", say.size(sum(one["bytes"] for one in outcomes)), *marks]
