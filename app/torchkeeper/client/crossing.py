@@ -78,7 +78,7 @@ def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:
     try:
         ask(HAND_OVER, {"path": made, "to": name})
         sent, come = ask(RESUME, {"path": made}), ask_there(RESUME, {"path": name})
-        if sent["pieces"] == come.get("pieces"):
+        if sent.get("pieces", 0) == come.get("pieces"):
             return
     except UserError as e:
         if e.code not in ("ssh-direct", "output-unwritable"):
