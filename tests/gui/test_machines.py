@@ -395,7 +395,7 @@ def test_a_copy_goes_between_machines(
     text = there.config.read_text()
     there.config.write_text(text + text.replace("Host there", "Host other"))
     window = open_window()
-    place = opened(qtbot, window, there, fixture_cache)
+    opened(qtbot, window, there, fixture_cache)
     window.head.box.setText("kind:fxgraph")
     settle(qtbot)
 
@@ -433,7 +433,13 @@ def test_a_copy_goes_between_machines(
     finally:
         program.unlink()
     assert job.state is State.DONE and job.result["entries"] == 7, list(job.log)
-    assert window.place == place
+    bundle = there.home / "b.torchcache"
+    _, job = copy(there.place("b.torchcache"))
+    assert job.state is State.DONE and bundle.is_file(), list(job.log)
+    opened(qtbot, window, there, bundle)
+    said, job = copy(str(there.place("last")))
+    assert said.startswith("7 new (") and job.result["entries"] == 7, list(job.log)
+    assert window.place == there.place(bundle)
     assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
 
 

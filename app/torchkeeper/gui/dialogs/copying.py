@@ -183,7 +183,7 @@ class CopyDialog(WorkDialog):
 
     def _asks_for_names(self) -> bool:
         chosen = self._chosen
-        if chosen.bundle and chosen.claims is not None:
+        if chosen.bundle and chosen.claims is not None and not machine_of(chosen.place):
             self._names.ask(self._environments.chosen, {chosen.place: chosen.claims})
         return self._names.busy
 
