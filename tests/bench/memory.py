@@ -59,7 +59,7 @@ def _kin(root: int) -> list[int]:
     return found
 
 
-def _peak(pid: int) -> float:
+def peak(pid: int) -> float:
     """MB that a process has had at most, 0 if it is over."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -84,7 +84,7 @@ def _watched(command: list[str], env: dict[str, str]) -> tuple[float, float]:
     peaks, torch = dict[int, float](), set[int]()
     while process.poll() is None:
         for pid in _kin(process.pid):
-            peaks[pid] = max(peaks.get(pid, 0.0), _peak(pid))
+            peaks[pid] = max(peaks.get(pid, 0.0), peak(pid))
             if pid not in torch and _has_torch(pid):
                 torch.add(pid)
         time.sleep(0.1)

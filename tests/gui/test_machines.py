@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtCore import QEvent, QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
-from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_dragging import drag, mouse, offers, scratch
+from tests.gui.test_flows import open_dialog
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.gui.test_programs import PROGRAM
 from tests.gui.test_programs import WAITING as WAITS
@@ -38,6 +40,7 @@ from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
+from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
@@ -130,15 +133,14 @@ def test_a_place_there_is_listed(
     assert there.sessions() == 1, "all engines there share a connection"
 
 
-def test_what_cannot_be_done_there_says_why(
+def test_what_is_there_is_used_as_what_is_here(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    action = window.actions_["copy-to"]
-    assert not action.isEnabled() and "another machine" in action.toolTip()
-    assert window.actions_["purge-shown"].isEnabled()
+    for ident in ("copy-to", "run-program", "purge-shown"):
+        assert window.actions_[ident].isEnabled(), ident
     # No verdict of this machine's environments is said of what is there.
     assert window.here.verdicts.environment is None
 
@@ -359,6 +361,93 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+@pytest.mark.slow
+def test_rows_there_are_dragged_out_as_a_file_here(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("tempfile.tempdir", os.environ["HOME"])
+    taken = offers(monkeypatch, Qt.DropAction.CopyAction)
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    window.table.selectAll()
+    settle(qtbot)
+    at = drag(window)
+    mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
+    qtbot.waitUntil(lambda: not window.dragging.preparing)
+    idle(qtbot, window)
+    assert not taken and not scratch()
+    drag(window)
+    qtbot.waitUntil(lambda: bool(taken), timeout=PATIENCE)
+    [(path, data)] = taken
+    assert path.parent.parent == Path(os.environ["HOME"]) and path.stat().st_size == len(data)
+    with Engine() as engine:
+        [kind] = engine.call(protocol.DU, {"place": str(path)})["kinds"]
+    assert (kind["kind"], kind["entries"]) == ("fxgraph", 7)
+    assert barred(window) == ""
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    assert not scratch() and not list((there.folder / "tmp").rglob("*.torchcache"))
+
+
+@pytest.mark.slow
+def test_a_copy_goes_between_machines(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    """On one, to here and to another, by way of this one and directly; without its ssh it fails."""
+    text = there.config.read_text()
+    there.config.write_text(text + text.replace("Host there", "Host other"))
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+
+    def copy(into: str, direct: bool = False) -> tuple[str, Job]:
+        window.actions_["copy-to"].trigger()
+        dialog = open_dialog(qtbot, window, CopyDialog)
+        dialog.needed.setChecked(False)
+        dialog.target.combo.setEditText(into)
+        qtbot.waitUntil(lambda: dialog.known and dialog.go.isEnabled())
+        assert dialog.direct.isVisible() == into.startswith("ssh://other"), into
+        dialog.direct.setChecked(direct)
+        said = dialog.news.text()
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        return said, window.jobs.jobs[0]
+
+    for n, (into, news) in enumerate((
+        (f"ssh://there{there.home}/new", "7 new ("),
+        (str(tmp_path / "here"), "7 entries to this machine ("),
+        (f"ssh://other{there.home}/newer", "7 entries to other ("),
+    )):  # fmt: skip
+        said, job = copy(into)
+        assert said.startswith(news), said
+        assert job.state is State.DONE, list(job.log)
+        assert (job.result["entries"], len(job.placed)) == (7, 7), n
+        folder = Path("/" + into.partition("//")[2].partition("/")[2]) if n != 1 else Path(into)
+        assert len(list(folder.glob("fxgraph/*/*/*"))) == 7
+    into, program = f"ssh://other{there.home}/direct", there.bin / "ssh"
+    _, job = copy(into, direct=True)
+    assert job.state is State.FAILED and job.error is not None
+    assert job.error.code == "ssh-direct" and "Leave “direct” out" in job.error.remedy
+    program.symlink_to(str(shutil.which("ssh")))
+    try:
+        _, job = copy(into, direct=True)
+    finally:
+        program.unlink()
+    assert job.state is State.DONE and job.result["entries"] == 7, list(job.log)
+    bundle = there.home / "b.torchcache"
+    _, job = copy(there.place("b.torchcache"))
+    assert job.state is State.DONE and bundle.is_file(), list(job.log)
+    opened(qtbot, window, there, bundle)
+    said, job = copy(str(there.place("last")))
+    assert said.startswith("7 new (") and job.result["entries"] == 7, list(job.log)
+    assert window.place == there.place(bundle)
+    assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
 
 
 def test_a_cancelled_transfer_leaves_nothing(

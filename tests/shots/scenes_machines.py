@@ -78,4 +78,21 @@ def _asked(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"machines": _machines, "machine-asks": _asked, "machine-environments": _environments}
+def _copies(stage: Stage) -> None:
+    window = _window(stage)
+    for name, into in (
+        ("between", "ssh://gpu2/srv/shared/inductor-team"),
+        ("here", "/home/ada/new"),
+    ):
+        dialog = window.flows.copy(into)
+        assert dialog is not None
+        stage.dialog(f"machine-copy-{name}", dialog, 0.4)
+    stage.close(window)
+
+
+SCENES = {
+    "machine-copies": _copies,
+    "machines": _machines,
+    "machine-asks": _asked,
+    "machine-environments": _environments,
+}

@@ -14,11 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.memory import peak
+from tests.bench.servers import code
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.ssh import breaking
-from tests.ssh.conftest import Machine, ended, keygen
+from tests.ssh.conftest import Machine, config, ended, keygen
 from tests.ssh.test_resuming import many_kernels
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.resuming import hand_over
+from torchkeeper.engine.session import Session
 
 #: Where no ssh of the tests is.
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -79,6 +85,14 @@ def test_a_bundle_does_not_pass_by_here(
     for source_too in (str(tmp_path / "kernels"), target):
         wrong = tk("copy", "--json", "--direct", source_too, f"{target}2")
         assert wrong.code == 2 and "two other machines" in wrong.objects[-1]["error"]["why"]
+
+
+@pytest.mark.parametrize("to", ["ssh://-oProxyCommand=x/y", "ssh://-lroot@h/y", "ssh://h:-1/y"])
+def test_no_name_is_an_option_of_ssh(tmp_path: Path, to: str) -> None:
+    (tmp_path / "bundle").touch()
+    with pytest.raises(Problem) as refused:
+        hand_over(Session(), {"path": str(tmp_path / "bundle"), "to": to}, Report())
+    assert refused.value.code == "ssh-address-wrong"
 
 
 @pytest.mark.slow
@@ -147,6 +161,35 @@ def test_a_cancelled_one_ends_there(tk: Tk, two: Machine, fixture_cache: Path) -
     assert not theirs(two)
     ended(two)
     assert not left(two) and not (two.home / "new").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_gigabyte_takes_little_memory(two: Machine, tmp_path: Path, direct: bool) -> None:
+    """Of each process on the way, ours and those there, but for ssh and sshd themselves."""
+    config(two)  # without the line that counts, which is slow
+    text = two.config.read_text()
+    two.config.write_text(text + text.replace("Host there", "Host other"))
+    code(tmp_path / "cache", 120, 8 << 20)
+    command = [sys.executable, "-m", "torchkeeper", "copy", "--allow-secrets",
+               *(["--direct"] if direct else []), two.place(tmp_path / "cache"),
+               f"ssh://other{two.home}/new"]  # fmt: skip
+    peaks = dict[str, float]()
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            for one in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    line = (one / "cmdline").read_bytes()
+                    ours = one.name == str(process.pid) or (
+                        f"{two.bin}/python3".encode() in line or b"torchkeeper" in line
+                    )
+                    if ours and str(tmp_path.parent).encode() in (one / "environ").read_bytes():
+                        peaks[one.name] = max(peaks.get(one.name, 0), peak(int(one.name)))
+            time.sleep(0.1)
+    assert process.returncode == 0
+    assert sum(file.stat().st_size for file in (two.home / "new").rglob("*.cpp")) > 1e9
+    assert len(peaks) >= 3 and max(peaks.values()) < 120, peaks
+    shutil.rmtree(two.home / "new")
 
 
 def theirs(two: Machine) -> list[Path]:

@@ -222,7 +222,7 @@ class Place:
         trust: as for ``import_``, if this place is a file.
         replace: replace a bundle that is there.
         """
-        from torchkeeper.client import carrying, signers
+        from torchkeeper.client import carrying
 
         target = to if isinstance(to, Place) else open(to)
         into, from_file = target._scheme.becomes(target.name), carrying.is_bundle(self.name)
@@ -232,38 +232,29 @@ class Place:
         facts, crosses = None, self._machine != target._machine
         if (into == "bundle" or crosses) and not from_file:
             facts = self._maker(python)
-        about = {"alone": not with_needed, "replace": replace, "only_signed": brings}
+        asked: bundles.CopyParams = {
+            "place": self.name, "into": target.name, "select": self._select(filter, python),
+            "alone": not with_needed, "replace": replace, "secrets": _sent(secrets),
+            "builders": carrying.builders(facts),
+        }  # fmt: skip
         if crosses:
             from torchkeeper.client import crossing
 
             left: list[Error] = []
 
-            def ask(asker: Asker, op: str, **asked: Any) -> Any:
-                answer = asker.ask(op, **asked)
+            def ask(asker: Asker, signed: bool, op: str, asked: Mapping[str, Any]) -> Any:
+                answer = asker.ask(op, only_signed=signed, **asked)
                 left.extend(answer.left)
                 return answer.result
 
-            if os.path.isfile(self.name):
-                signers.check_policy(self.name, self._signature(self.name))
-            select, made_by = self._select(filter, python), carrying.builders(facts)
-            asked: bundles.CopyParams = {
-                "place": self.name, "into": target.name, "select": select, "replace": replace,
-                "alone": not with_needed, "secrets": _sent(secrets), "builders": made_by,
-            }  # fmt: skip
             with target._asker.lock:
-                done = crossing.copy(
-                    asked, partial(ask, self._asker),
-                    partial(ask, target._asker, only_signed=brings),
-                    lambda file: target._tell_names([file], python),
-                )  # fmt: skip
+                asks = partial(ask, self._asker, False), partial(ask, target._asker, brings)
+                done = crossing.copy(asked, *asks, lambda file: target._tell_names([file], python))
             return _placed(target.name, done, left)
         with self._asker.lock:
             names = from_file and into == "folder" and not self._machine
-            answer = self._ask(
-                protocol.COPY, into=target.name, select=self._select(filter, python),
-                env=self._tell_names([self.name], python) if names else None,
-                secrets=_sent(secrets), builders=carrying.builders(facts), **about,
-            )  # fmt: skip
+            env = self._tell_names([self.name], python) if names else None
+            answer = self._asker.ask(protocol.COPY, only_signed=brings, env=env, **asked)
         return _placed(target.name, answer.result, answer.left)
 
     def purge(

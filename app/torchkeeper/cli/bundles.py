@@ -423,22 +423,11 @@ def copy(args: argparse.Namespace) -> int:
         return crossing.copy(args)
     with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed
-        envs = known(asker.engine, args.filter, args.env)
         env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
         try:
             with leaving.telling_secrets(args, asker):
-                answer: bundles.CopyResult = asker.ask(
-                    COPY,
-                    place=args.source,
-                    into=args.target,
-                    dry=args.dry_run,
-                    replace=args.replace,
-                    alone=args.alone,
-                    select={"filter": args.filter, "envs": envs},
-                    builders=carrying.builders(maker),
-                    env=env,
-                    secrets=args.secrets,
-                )
+                asked = crossing.asked(args, asker.engine, maker)
+                answer: bundles.CopyResult = asker.ask(COPY, **asked, env=env)
         except KeyboardInterrupt:
             if scheme_of(args.target).keeps_part and not args.dry_run:
                 output.note(ARRIVED)

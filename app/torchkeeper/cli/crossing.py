@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving, signing
+from torchkeeper.cli import leaving
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.signers import check_policy
 from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
+    from torchkeeper.verdict.probed import Env
 
 
 def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]) -> int:
@@ -56,28 +55,30 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
     with from_, to:
         there, asker = Asker(from_, args.json), Asker(to, args.json)
-        if os.path.isfile(args.source):
-            check_policy(args.source, signing.signature_of(there, args.source))
         objects = carrying.may_have_objects(args.source)
         maker = leaving.maker_of(args, args.source) if objects else None
-        asked: bundles.CopyParams = {
-            "place": args.source, "into": args.target, "dry": args.dry_run,
-            "replace": args.replace, "alone": args.alone, "secrets": args.secrets,
-            "builders": carrying.builders(maker),
-            "select": {"filter": args.filter, "envs": known(from_, args.filter, args.env)},
-        }  # fmt: skip
 
         def names(file: str) -> str | None:
             here = partial(leaving.here_of, args, [file])
             return leaving.tell_names(args, to, [file], here)[0]
 
         asks = partial(_ask, args, there), partial(_ask, args, asker)
-        done = crossing.copy(asked, *asks, names, asker.carried, args.direct)
+        what = asked(args, from_, maker)
+        done = crossing.copy(what, *asks, names, asker.carried, args.direct)
         asker.left += there.left
         asker.findings += there.findings
     return done, asker
 
 
-def _ask(args: argparse.Namespace, asker: Asker, op: str, **asked: Any) -> Any:
+def asked(args: argparse.Namespace, engine: Engine, maker: Env | None) -> bundles.CopyParams:
+    """What a copy asks for; engine: of the source. maker: who may have built its objects."""
+    return {
+        "place": args.source, "into": args.target, "dry": args.dry_run, "replace": args.replace,
+        "alone": args.alone, "secrets": args.secrets, "builders": carrying.builders(maker),
+        "select": {"filter": args.filter, "envs": known(engine, args.filter, args.env)},
+    }  # fmt: skip
+
+
+def _ask(args: argparse.Namespace, asker: Asker, op: str, asked: Mapping[str, object]) -> Any:
     with leaving.telling_secrets(args, asker) if op == COPY else nullcontext():
         return asker.ask(op, **asked)

@@ -5,23 +5,24 @@ goes over the connection, and is placed where they are to be.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
 from torchkeeper.client.engines import far, ferry, line
+from torchkeeper.client.signers import check_policy, signers_file
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, TARGET
+from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, SIGNATURE, TARGET
 from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyParams, CopyResult
 
-#: Asks an engine for an operation.
-Ask = Callable[..., Any]
+#: Asks an engine for an operation, with its parameters.
+Ask = Callable[[str, Mapping[str, object]], Any]
 
 
 def copy(
@@ -36,6 +37,8 @@ def copy(
     machine, to = far.machine_of(source), far.machine_of(target)
     here = not to and scheme_of(target).becomes(target) == "folder"
     first: CopyResult | None = None
+    if os.path.isfile(source):
+        check_policy(source, ask(SIGNATURE, {"file": source, "signers": signers_file()}))
     with ExitStack() as stack:
         made = sent = source
         if select.keys() - {"filter", "envs"} or select.get("filter") or not os.path.isfile(source):
@@ -47,20 +50,20 @@ def copy(
                 stack.callback(ferry.drop, [made])
             # What comes to a folder of the user's is read by nobody else.
             secrets = "allow" if here else asked.get("secrets")
-            alone, builders = asked.get("alone", False), asked.get("builders")
-            first = ask(COPY, place=source, into=made, select=select, alone=alone,
-                        builders=builders, secrets=secrets)  # fmt: skip
+            first = ask(
+                COPY, {**asked, "into": made, "secrets": secrets, "dry": False, "env": None}
+            )
             if machine and not direct:
-                ferry.fetch(made, file, ask(TARGET, path=made)["size"], told=told)
+                ferry.fetch(made, file, ask(TARGET, {"path": made})["size"], told=told)
         if direct:
             sent = ferry.name(to)
             stack.callback(ferry.drop, [sent])
             _hand_over(ask, ask_there, made, sent)
         elif to:
             sent = stack.enter_context(ferry.sent(to, [sent], told))[sent]
-        more = {x: one for x, one in asked.items() if x in ("dry", "replace", "alone", "secrets")}
         env = names(sent) if here else None
-        done: CopyResult = ask_there(COPY, place=sent, into=target, env=env, **more)
+        whole = {**asked, "place": sent, "select": {}, "builders": None, "env": env}
+        done: CopyResult = ask_there(COPY, whole)
     done["place"] = source
     if first:
         done["stays"], done["leaks"] = first["stays"], done["leaks"] or first["leaks"]
@@ -73,8 +76,9 @@ def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:
     why = tr("Its ssh ended well, but the file is not there. The name may be another machine’s "
              "there, or the key may start another program.")  # fmt: skip
     try:
-        sent = ask(HAND_OVER, path=made, to=name)["pieces"]
-        if sent == ask_there(RESUME, path=name).get("pieces"):
+        ask(HAND_OVER, {"path": made, "to": name})
+        sent, come = ask(RESUME, {"path": made}), ask_there(RESUME, {"path": name})
+        if sent.get("pieces", 0) == come.get("pieces"):
             return
     except UserError as e:
         if e.code not in ("ssh-direct", "output-unwritable"):

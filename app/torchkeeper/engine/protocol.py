@@ -122,8 +122,7 @@ SHOW, DETAIL, NEEDS, TEXT, FACTORS = "show", "detail", "needs", "text", "factors
 RUNNABLE, COMPARE, ORIGIN, NAMED, NAMES = "runnable", "compare", "origin", "named", "names"
 PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signature"
 COPY_MANIFEST, ATTACH_SIGNATURE, RESUME = "copy_manifest", "attach_signature", "resume"
-HAND_OVER = "hand_over"
-FACTS, SERVER, SECRET = "facts", "server", "secret"
+FACTS, SERVER, SECRET, HAND_OVER = "facts", "server", "secret", "hand_over"
 PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
 PROBE, INSTALLED, KNOW = "probe", "installed", "know"
 SETTINGS, PROCESSES = "settings", "processes"
@@ -174,7 +173,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(TARGET, "bundles.target"),
         Operation(LEAKS, "screening.leaks"),
         Operation(RESUME, "resuming.resume"),
-        Operation(HAND_OVER, "handing.hand_over"),
+        Operation(HAND_OVER, "resuming.hand_over"),
         Operation(SIGNATURE, "bundles.signature"),
         Operation(COPY_MANIFEST, "bundles.copy_manifest"),
         Operation(ATTACH_SIGNATURE, "bundles.attach_signature", Ends.BACK, "file"),

@@ -88,8 +88,7 @@ class Spec(NamedTuple):
     context: the context menus it is in. short: the toolbar's text; empty where it is not on the
     toolbar. chosen: for one of several that exclude each other, whether it is the one. on: for a
     switch, whether it is on. about: the text that says what it is about at the moment, empty where
-    that is not known. also: a second shortcut. near: whether it needs a place
-    within reach of this machine's programs, where it is about one.
+    that is not known. also: a second shortcut.
     """
 
     id: str
@@ -106,7 +105,6 @@ class Spec(NamedTuple):
     on: Callable[[Situation], bool] | None = None
     about: Callable[[Situation], str] | None = None
     also: str = ""
-    near: bool = False
 
 
 def _n(text: str) -> str:
@@ -224,8 +222,7 @@ ACTIONS = (
          _n("Run a program unchanged, record what it compiles, and see why a graph was a miss")),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T", "cache", 0,
          _n("Copy the selected entries, or all shown entries, to another place or a new bundle"),
-         "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
-         near=True),
+         "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),
     Spec("purge", _n("Purge &selected…"), "purge", "Del", "cache", 1,
          _n("Show a preview, then remove the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.can_purge, short=_n("Purge…")),
@@ -389,8 +386,6 @@ BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 _FILTERED = _n("The filter is not valid. Correct it, or press Esc in it to clear it")
-_AWAY = _n("This place is on another machine, where this cannot be done yet. Log in there and do "
-           "it with a Torchkeeper of that machine")  # fmt: skip
 _ON_SERVER = _n("Verify runs PyTorch on a copy of a folder. Copy this server’s entries to a folder "
                 "with “Copy to…”, and verify that folder")  # fmt: skip
 
@@ -462,10 +457,9 @@ class Actions(QObject):
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.
         here = self.situation.page == ENTRIES or spec.context != "entries"
-        away = spec.near and self.situation.page == ENTRIES and self.situation.scheme.elsewhere
-        able = here and spec.when(self.situation) and not away
+        able = here and spec.when(self.situation)
         action.setEnabled(able)
-        held = "" if able else _AWAY if away else self._why_off(spec, here)
+        held = "" if able else self._why_off(spec, here)
         if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
         if spec.about is not None:

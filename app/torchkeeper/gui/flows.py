@@ -464,16 +464,17 @@ class Flows(QObject):
         place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [one for one in context.places.beside() if not one.bundle and one.path != place]
-        takers = (other.path for other in others if other.takes and other.exists)
+        near = context.places.beside(place)
+        # To a server of another machine's, or from there, a password may be asked for.
+        others = [one for one in context.places.places if one.path != place and not one.bundle and (
+            one in near or not (one.server or scheme_of(place).may_want_password))]  # fmt: skip
+        takers = (one.path for one in others if one in near and one.takes and one.exists)
         return self._open(CopyDialog(
             context.window, context.engines,
             Chosen(place, selection, len(chosen), size, is_bundle, result and claims_of(result)),
             TargetChoice(others, into or next(takers, None), self._new_bundle(place)),
-            lambda into, replace, alone, builders, named, secrets: context.operations.copy(
-                place, selection, into, replace, alone, builders, named, secrets
-            ),
-            context.environments,
+            partial(context.operations.copy, place, selection),
+            context.machines.of(place),
         ))  # fmt: skip
 
     def _new_bundle(self, place: str) -> str:

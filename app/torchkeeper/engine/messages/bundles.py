@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.shapes import Leaks, Secrets, Tally
-from torchkeeper.engine.messages import OfPlace, Select
+from torchkeeper.engine.messages import Nothing, OfPlace, Select
 from torchkeeper.stores.shapes import Space
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.
@@ -197,8 +197,7 @@ class HandOverParams(TypedDict):
     to: str
 
 
-#: The pieces that were sent.
-HandOverResult = ResumeResult
+HandOverResult = Nothing
 
 
 class _CopyResult(Written):

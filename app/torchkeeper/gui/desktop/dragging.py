@@ -6,28 +6,29 @@ they can be dropped at any time: the list hears of the pointer from the table, t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.engines import ferry
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import EXPORT
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Selection
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.sidebar.placelist import PlaceList
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.view import EntryTable
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import Builders, ExportParams
+    from torchkeeper.engine.messages.bundles import Builders, ExportParams, ExportResult
 
 _tr = partial(QCoreApplication.translate, "DragOut")
 
@@ -46,6 +47,8 @@ class DragOut(QObject):
     asked = Signal()
     #: They were dropped on the place with this path.
     dropped = Signal(str)
+    #: As of ``_progress``.
+    _carried = Signal(object, object, str)
 
     def __init__(self, table: EntryTable, engines: Engines, places: PlaceList) -> None:
         """places: the list of the sidebar, on which rows can be dropped at any time."""
@@ -63,6 +66,7 @@ class DragOut(QObject):
         self._ticket: int | None = None
         self._folder = ""
         self._held = False
+        self._carried.connect(self._progress)
         table.dragged.connect(self._dragged)
         table.drag_moved.connect(self._moved)
         table.let_go.connect(self.let_go)
@@ -96,14 +100,38 @@ class DragOut(QObject):
             if not self._held:
                 self._clean()
                 return
-            output, selection = os.path.join(folder, name), Selection.of(entries)
+            if machine := machine_of(place):
+                self._ticket = self._look(write, ferry.name, machine)
+            else:
+                write(os.path.join(folder, name))
+
+        def write(output: str) -> None:
+            selection = Selection.of(entries)
             params: ExportParams = {"place": place, "output": output, "select": selection.select}
             params["builders"] = builders
             hears = Listener(progress=self._progress, failed=self._lost, cancelled=self._clean)
-            listener = hears._replace(result=lambda _: self._offer(output))
+            listener = hears._replace(result=partial(written, output))
             self._ticket = self._engines.ask(EXPORT, params, listener, hold=selection.hold)
 
+        def written(made: str, told: ExportResult) -> None:
+            here = os.path.join(self._folder, name)
+            if made == here:
+                self._offer(here)
+            else:  # it comes here
+                how = made, here, told["size"], True, self._come
+                self._ticket = self._look(lambda _: self._offer(here), ferry.fetch, *how)
+
         self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
+
+    def _look(self, then: Callable[[Any], None], what: Callable[..., object], *of: object) -> int:
+        hears = Listener(result=then, failed=self._lost, cancelled=self._clean)
+        return self._engines.background(hears, what, *of)
+
+    def _come(self, done: int, total: int) -> None:
+        """So much has come here, in another thread."""
+        if not self._held:
+            raise user_error("cancelled", {})
+        self._carried.emit(done, total, "bytes")
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._held and unit == "bytes" and total and self._places.aim is None:

@@ -180,10 +180,11 @@ def confirm(
 
 class PlaceChoice(Compound):
     """One of the places, or a folder chosen or typed now, which need not exist yet. All are on the
-    machine of the ``current`` one.
+    machine of the ``current`` one, unless they may lie ``apart``.
     """
 
     changed = Signal()
+    apart = False
 
     def __init__(self, places: Sequence[Place], current: str | None, reads: bool = False) -> None:
         """reads: whether nothing is written there, so that it may be one that takes nothing."""
@@ -224,9 +225,9 @@ class PlaceChoice(Compound):
         row = self.combo.findText(text)
         if row >= 0:
             return str(self.combo.itemData(row))
-        if self._machine:
-            typed = text.strip().removeprefix(self._machine)
-            return f"{self._machine}{typed}" if typed.startswith("/") else None
+        if machine := self._machine or (self.apart and machine_of(text.strip())):
+            typed = text.strip().removeprefix(machine)
+            return f"{machine}{typed}" if typed.startswith("/") else None
         typed = os.path.expanduser(text.strip())
         return typed.rstrip("/") or "/" if os.path.isabs(typed) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -22,9 +23,10 @@ from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job, Selection
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, host_of, machine_of
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
+from torchkeeper.stores.names import SUFFIX
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Builders, CopyParams, CopyResult, KindOutcomes
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
-#: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
-#: secrets.
-Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None"], Job]
+#: an environment builds objects, the names that objects of a bundle have in it, what becomes of
+#: secrets, and whether one machine sends it to the other itself.
+Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None", bool], Job]
 
 Outcome = Literal["new", "there", "differs", "left"]
 _OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "left")
@@ -53,6 +55,8 @@ class Chosen(NamedTuple):
 
 class TargetChoice(PlaceChoice):
     """A place to copy to, or a bundle that is to be made."""
+
+    apart = True
 
     def __init__(self, places: Sequence[Place], current: str | None, bundle: str) -> None:
         """bundle: what to call a new bundle, for a start."""
@@ -115,6 +119,10 @@ class CopyDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
+        self.direct = QCheckBox()
+        self.direct.setToolTip(
+            self.tr("It does not pass this machine, and no key of yours goes along")
+        )
         self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
         # With everything goes what it needs.
@@ -128,7 +136,9 @@ class CopyDialog(WorkDialog):
         self.go = forms.button(self.tr("&Copy"), self._go, primary=True)
         body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
-        forms.add(body, self.needed, 4, (self.table, 1), self.news, self.room, self.out)
+        forms.add(
+            body, self.direct, self.needed, 4, (self.table, 1), self.news, self.room, self.out
+        )
         for label in (self.news, self.room):
             forms.keep_room(label, 1)
         self.go.hold(self._counted(99_999))
@@ -136,6 +146,12 @@ class CopyDialog(WorkDialog):
         self.go.setAutoDefault(not self._chosen.bundle)
         self._page = self.add_choice(body, self.go, enter=not self._chosen.bundle)
         self._page.pin(self.secrets, self.replace, self.trust)
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        """The machines that it goes from and to, where these are two; "" is this one."""
+        ends = machine_of(self._chosen.place), machine_of(self.target.path or self._chosen.place)
+        return ends if ends[0] != ends[1] else ()
 
     def _ask(self, soon: bool = True) -> None:
         self.plan, self.error = None, None
@@ -155,6 +171,10 @@ class CopyDialog(WorkDialog):
                 "env": naming.python if naming is not None else None,
                 "select": chosen.selection.select,
             }
+            if ends := self._ends:  # in a bundle; what is there is compared when it has come
+                params["into"] = f"{ends[0]}/{os.urandom(8).hex()}{SUFFIX}"
+                # What comes here is read by nobody else.
+                params["secrets"] = None if ends[1] else "allow"
             failed = partial(self._told, None)
             heard = Listener(None, self._reading, self.secrets.take, self._told, failed)
             hold, before = chosen.selection.hold, () if naming is None else naming.before
@@ -163,7 +183,7 @@ class CopyDialog(WorkDialog):
 
     def _asks_for_names(self) -> bool:
         chosen = self._chosen
-        if chosen.bundle and chosen.claims is not None:
+        if chosen.bundle and chosen.claims is not None and not machine_of(chosen.place):
             self._names.ask(self._environments.chosen, {chosen.place: chosen.claims})
         return self._names.busy
 
@@ -207,10 +227,13 @@ class CopyDialog(WorkDialog):
         self.replace.setVisible(replaces)
         if there and replaces:
             self.replace.setText(base.replace_text(there, self.tr))
+        ends = [host_of(one) for one in self._ends]
+        self.direct.setVisible(bool(ends and all(ends)))
+        self.direct.setText(self.tr("&Directly, by the ssh of {}").format(*ends or [""]))
         # Nothing runs what lies in a bundle.
-        self.trust.setVisible(self._chosen.bundle and not is_bundle)
+        self.trust.setVisible(self._chosen.bundle and (bool(ends) or not is_bundle))
         self.table.say(self._nothing())
-        self.table.fill([_row(kind) for kind in plan.get("kinds", ())] if plan else [])
+        self.table.fill([_row(kind, not ends) for kind in plan.get("kinds", ())] if plan else [])
         why = self._why_not()
         forms.allow(self.go, why)
         # What is written over is gone.
@@ -256,6 +279,10 @@ class CopyDialog(WorkDialog):
         if not new and not there:
             return self.tr("The target can take none of these entries."), "warning"
         size = say.content(plan["bytes"])
+        if ends := self._ends:
+            text = self.tr("{} to {} ({}). What is there already stays.")
+            host = host_of(ends[1]) or self.tr("this machine")
+            return text.format(say.count(new, "entry", "entries"), host, size), ""
         if plan["what"] == "bundle":
             said = several(
                 new,
@@ -275,7 +302,7 @@ class CopyDialog(WorkDialog):
         """Whether it can be written there, and the role of the label."""
         plan = self.plan
         there = plan.get("there") if plan else None
-        if plan is None or there is None or not plan["entries"]:
+        if plan is None or there is None or not plan["entries"] or self._ends:
             return "", ""
         needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
@@ -316,15 +343,18 @@ class CopyDialog(WorkDialog):
             self._plan_of.forget()
             replace, alone = self.replace.isChecked(), not self.needed.isChecked()
             builders, naming = carrying.builders(self._facts), self._names.naming
-            self.follow(self._start(into, replace, alone, builders, naming, self.secrets.value))
+            direct = self.direct.isVisibleTo(self) and self.direct.isChecked()
+            how = builders, naming, self.secrets.value, direct
+            self.follow(self._start(into, replace, alone, *how))
 
     def choose_again(self) -> None:
         super().choose_again()
         self._ask(soon=False)
 
 
-def _row(kind: KindOutcomes) -> tuple[str, list[str]]:
+def _row(kind: KindOutcomes, compared: bool) -> tuple[str, list[str]]:
     outcomes = [kind[name] for name in _OUTCOMES]
     marks = [f"{one['entries']:,}" if one["entries"] else "–" for one in outcomes[:3]]
+    marks = marks if compared else ["?"] * 3
     count = sum(one["entries"] for one in outcomes)
     return kind["kind"], [f"{count:,}", say.size(sum(one["bytes"] for one in outcomes)), *marks]

@@ -405,6 +405,8 @@ class JobsModel(QAbstractListModel):
         self.touch(job)
 
     def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
+        if not job.active:
+            return
         if unit != job.unit:
             job.pace = Pace()
         job.pace.add(time.monotonic(), done, total)

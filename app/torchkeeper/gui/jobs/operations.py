@@ -151,7 +151,7 @@ class Operations(QObject):
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         steps = self._step, self._listener, self._kept.get, self.asked.emit
         self._signing = Signing(engines, jobs, *steps)
-        self._crossing = Crossing(jobs, self._look, self)
+        self._crossing = Crossing(jobs, self._look, self._findings, self._rows, self)
 
     def warm(
         self,
@@ -177,8 +177,7 @@ class Operations(QObject):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
             first = self._with_profile(first, profile, machine)
         start = _Start(protocol.WARM, {"into": into, **params}, python=python, first=first)
-        asked["python"], asked["recipes"] = python, list(recipes)
-        asked["then"], asked["warm"] = then, warm
+        asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
         return self._begin(title, into, start, asked)
 
     def _read(self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> First:
@@ -392,18 +391,20 @@ class Operations(QObject):
         builders: messages.Builders | None = None,
         named: Naming | None = None,
         secrets: Secrets | None = None,
+        direct: bool = False,
     ) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing. A bundle that is there
         stays unless ``replace``; what the entries need goes along unless they go ``alone``.
-        builders, secrets: as of ``export``; named: as of ``import_files``.
+        builders, secrets: as of ``export``; named: as of ``import_files``; direct: of machines, as
+        of ``client.crossing.copy``.
         """
         params: messages.CopyParams = {
-            "place": place, "into": into, "select": selection.select,
-            "replace": replace, "alone": alone, "builders": builders,
-            "env": named.python if named is not None else None, "secrets": secrets,
+            "place": place, "into": into, "select": selection.select, "replace": replace,
+            "alone": alone, "builders": builders, "env": named and named.python, "secrets": secrets,
         }  # fmt: skip
         before = named.before if named is not None else ()
-        start = _Start(protocol.COPY, params, hold=selection.hold, before=before)
+        first = self._crossing.copy(params, selection, direct, self._done)
+        start = _Start(protocol.COPY, params, hold=selection.hold, before=before, first=first)
         title = self.tr("Copy to {}").format(_short(into))
         return self._begin(title, into, start, {"source": place})
 

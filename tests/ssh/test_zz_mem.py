@@ -1,0 +1,188 @@
+"""Copies from one machine to another by the ssh of the first, which do not pass by this one."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bench.memory import peak
+from tests.bench.servers import code
+from tests.cli.conftest import Tk
+from tests.pace import LONG
+from tests.ssh import breaking
+from tests.ssh.conftest import Machine, config, ended, keygen
+from tests.ssh.test_resuming import key, many_kernels
+
+#: Where no ssh of the tests is.
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.fixture
+def two(there: Machine, orders: Path) -> Iterator[Machine]:
+    """The machine, which is ``other``, too; the account there has a key of its own and knows it by
+    that name.
+    """
+    text, keys = there.config.read_text(), there.folder / "authorized_keys"
+    there.config.write_text(text + text.replace("Host there", "Host other"))
+    before, own = keys.read_text(), there.folder / "own"
+    own.mkdir()
+    keys.write_text(before + keygen(own / "key"))
+    lines = [one for one in text.splitlines(keepends=True) if "ProxyCommand" not in one]
+    (own / "config").write_text(
+        "".join(lines)
+        .replace("Host there", "Host other")
+        .replace(str(there.folder / "user"), str(own / "key"))
+    )
+    program = there.bin / "ssh"
+    real, file = shutil.which("ssh", path=_PATH), shlex.quote(str(own / "config"))
+    program.write_text(f'#!/bin/sh\nexec {real} -F {file} "$@"\n')
+    program.chmod(0o755)
+    yield there
+    program.unlink(missing_ok=True)
+    keys.write_text(before)
+    shutil.rmtree(own)
+
+
+def left(two: Machine) -> list[Path]:
+    """Files that copies have left there, among those for temporary use."""
+    return [one for one in (two.folder / "tmp").rglob("*") if one.is_file()]
+
+
+def test_a_bundle_does_not_pass_by_here(
+    tk: Tk, two: Machine, orders: Path, kernels: Path, tmp_path: Path
+) -> None:
+    whole = many_kernels(tmp_path / "kernels", kernels)
+    source, target = two.place(tmp_path / "kernels"), f"ssh://other{two.home}/new"
+    for place in (source, "ssh://other/~/"):
+        assert tk("ls", "--json", place).code == 0  # what travels is kept there
+    ended(two)
+    before = len(breaking.counts(orders))
+    ran = tk("copy", "--json", "--direct", "--allow-secrets", source, target)
+    assert (ran.code, ran.result["entries"], ran.result["into"]) == (0, 40, target), ran
+    assert ran.result["place"] == source
+    ended(two)
+    moved = breaking.counts(orders)[before:]
+    assert len(moved) == 2 and sum(map(sum, moved)) < whole / 4, moved
+    rows = [{key(row) for row in tk("ls", "--json", one).objects if "sha256" in row}
+            for one in (tmp_path / "kernels", two.home / "new")]  # fmt: skip
+    assert rows[0] == rows[1] and len(rows[0]) == 40
+    assert not left(two)
+    for source_too in (str(tmp_path / "kernels"), target):
+        wrong = tk("copy", "--json", "--direct", source_too, f"{target}2")
+        assert wrong.code == 2 and "two other machines" in wrong.objects[-1]["error"]["why"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("no key", "Permission denied"),
+        ("key unknown", "Host key verification failed"),
+        ("no ssh", "No such file or directory"),
+        ("name unknown", "Could not resolve hostname"),
+        ("command", "only borg here"),
+        ("another program", "another program"),
+        ("half", "another program"),
+        ("full", "No space left"),
+    ],
+)
+def test_why_it_cannot_is_told(
+    tk: Tk, two: Machine, fixture_cache: Path, how: str, why: str
+) -> None:
+    own = two.folder / "own/config"
+    if how == "no key":
+        own.write_text(own.read_text().replace("own/key", "own/none"))
+    elif how == "key unknown":
+        own.write_text(own.read_text().replace(str(two.known), "/dev/null"))
+    elif how == "name unknown":
+        own.write_text(own.read_text().replace("Host other", "Host x"))
+    does = {
+        "command": "echo only borg here >&2; exit 3",
+        "another program": "cat > /dev/null; exit 0",
+        "half": 'eval "head -c 1000 ${SSH_ORIGINAL_COMMAND#cat}"; cat > /dev/null; exit 0',
+        "full": "cat > /dev/full; exit",
+    }
+    two.rc.write_text(
+        f'case "$SSH_ORIGINAL_COMMAND" in cat*) {does.get(how, ":")};; esac\n'
+        + (f"PATH={shlex.quote(str(two.bin))}\n" if how == "no ssh" else "")
+    )
+    if how == "no ssh":
+        (two.bin / "ssh").unlink()
+    source, target = two.place(fixture_cache), f"ssh://other{two.home}/new"
+    ran = tk("copy", "--json", "--direct", "--allow-secrets", source, target)
+    error = ran.objects[-1]["error"]
+    assert (ran.code, error["code"]) == (3, "ssh-direct"), ran
+    assert why in error["why"]
+    assert error["what"] == "ssh://there cannot send a file to ssh://other by its own ssh."
+    assert "ssh other" in error["remedy"] and "Leave “direct” out" in error["remedy"]
+    assert not (two.home / "new").exists()
+    ended(two)
+    assert not left(two)
+
+
+@pytest.mark.slow
+def test_a_cancelled_one_ends_there(tk: Tk, two: Machine, fixture_cache: Path) -> None:
+    two.rc.write_text('case "$SSH_ORIGINAL_COMMAND" in cat*) touch ~/began; exec sleep 20;; esac')
+    command = [sys.executable, "-m", "torchkeeper", "copy", "--direct", "--allow-secrets",
+               two.place(fixture_cache), f"ssh://other{two.home}/new"]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + LONG
+        while not (two.home / "began").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert theirs(two)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LONG)
+    assert process.returncode == 130
+    while theirs(two) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not theirs(two)
+    ended(two)
+    assert not left(two) and not (two.home / "new").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_gigabyte_takes_little_memory(two: Machine, tmp_path: Path, direct: bool) -> None:
+    """Of each process on the way, ours and those there, but for ssh and sshd themselves."""
+    config(two)  # without the line that counts, which is slow
+    text = two.config.read_text()
+    two.config.write_text(text + text.replace("Host there", "Host other"))
+    code(tmp_path / "cache", 120, 8 << 20)
+    command = [sys.executable, "-m", "torchkeeper", "copy", "--allow-secrets",
+               *(["--direct"] if direct else []), two.place(tmp_path / "cache"),
+               f"ssh://other{two.home}/new"]  # fmt: skip
+    peaks = dict[str, float]()
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            for one in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    line = (one / "cmdline").read_bytes()
+                    ours = one.name == str(process.pid) or (
+                        f"{two.bin}/python3".encode() in line or b"torchkeeper" in line
+                    )
+                    if ours and str(tmp_path.parent).encode() in (one / "environ").read_bytes():
+                        peaks[one.name] = max(peaks.get(one.name, 0), peak(int(one.name)))
+            time.sleep(0.1)
+    assert process.returncode == 0
+    assert sum(file.stat().st_size for file in (two.home / "new").rglob("*.cpp")) > 1e9
+    assert len(peaks) >= 3 and max(peaks.values()) < 1, peaks
+    shutil.rmtree(two.home / "new")
+
+
+def theirs(two: Machine) -> list[Path]:
+    """The ssh processes that were begun there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{two.folder}/own/config".encode() in (process / "cmdline").read_bytes():
+                found.append(process)
+    return found
