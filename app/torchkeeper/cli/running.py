@@ -136,7 +136,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
     argv = command
     if args.env:
         python = interpreters.chosen(args.env, machine)
-        argv = program.under(far.path_of(python), command)
+        argv = program.under(far.path_of(machine, python), command)
     settings = applying.for_run_there(args, machine)
     if args.into:
         protected.check(args.into)
@@ -158,11 +158,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
 def follow(args: argparse.Namespace, asker: Asker, params: FollowParams) -> int:
     """Follow a program there, as the job that it is; its exit code."""
     found, ran = _heard(asker, protocol.FOLLOW, {**params}, ())
-    if args.json:
-        _emit(found)
-    else:
-        output.line()
-        tell(found, ran.env, ran.place)
+    _tell(argparse.Namespace(report=None, json=args.json), found, ran.env, ran.place)
     return ran.code
 
 
@@ -193,7 +189,7 @@ def _heard(
     told: Any = {name: one for name, one in result.items() if name not in own}
     found, words = Found(told, list(graphs.values()), []), command or result["command"]
     _keep(words, place, code, result["began"], result["seconds"], found)
-    notes, folder = notes_of("".join(noted)), far.path_of(result["folder"])
+    notes, folder = notes_of("".join(noted)), far.path_of(machine, result["folder"])
     return found, recording.Ran(words, env, code, place, found.graphs, [], notes, machine, folder)
 
 

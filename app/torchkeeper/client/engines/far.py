@@ -119,9 +119,10 @@ def name_of(machine: str, path: str) -> str:
     return ""
 
 
-def path_of(place: str) -> str:
-    """The path of a place, on whatever machine; waits for one where that is below the home."""
-    return Names(machine_of(place)).path(place) if is_far(place) else place
+def path_of(machine: str, place: str) -> str:
+    """The path of what may be a place on a machine; waits for that where it is below the home."""
+    there = machine and is_far(place) and machine_of(place) == machine
+    return Names(machine).path(place) if there else place
 
 
 def goes_on(machine: str, job: str) -> str:
