@@ -26,7 +26,7 @@ from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
-from torchkeeper.warm.traces.notes import MOST, notes_in, notes_of
+from torchkeeper.warm.traces.notes import MOST, hear, notes_in, notes_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     place = used_by(env)
     own = dict(env)
     output.warn_of_owners(owners.of_program(place))
-    # While the program runs: where it notes what it compiles, if somebody asked.
-    noting = program.heard(env) if args.recipe else contextlib.nullcontext("")
-    with _trace_folder(env) as folder, noting as notes, Engine() as engine:
+    with _trace_folder(env) as folder, temporary.folder("record") as record, Engine() as engine:
+        # While the program runs: where it notes what it compiles, if somebody asked.
+        notes = hear(env, record) if args.recipe else ""
         asker = Asker(engine, args.json)
         asker.ask(protocol.HELD, place=place, trace=folder)
         sys.stdout.flush()

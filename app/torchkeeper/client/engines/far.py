@@ -157,7 +157,8 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
         name = printable(row.get("about") or os.path.basename(place), 60)
-        title = f"{outcomes.doing(op, name) or op} · {machine.removeprefix('ssh://')}"
+        doing = outcomes.doing(op, name) or tr("Run {program}", program=name)
+        title = f"{doing} · {machine.removeprefix('ssh://')}"
         words, state = "", "running"
         if not row["lives"]:
             fault = fault or {"code": "job-gone", "params": {}}

@@ -176,6 +176,11 @@ class Job:
         return self.state not in ENDED
 
     @property
+    def goes_on(self) -> bool:
+        """Whether nobody here hears of it any more, and it is still to end on its machine."""
+        return bool(self.there and self.error and self.there in self.error.remedy)
+
+    @property
     def has_outcome(self) -> bool:
         """Whether it is told in sentences what came of it."""
         of = self.traits
