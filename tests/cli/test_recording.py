@@ -16,7 +16,8 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
-from torchkeeper.client.recipes import recorded, recording, toml
+from torchkeeper.client import temporary
+from torchkeeper.client.recipes import recorded, toml
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.recipe import variants_of
 from torchkeeper.warm.traces import notes
@@ -132,13 +133,14 @@ def noted(folder: Path, source: str, *arguments: str, **env: str) -> list[Any]:
     """What a program notes of itself, which ends well and says nothing on its standard error."""
     (folder / "serve.py").write_text(source)
     own = {**os.environ, **env, "TORCH_TRACE": str(folder / "trace")}
-    with recording.heard(own) as folder_of:
+    with temporary.folder("record") as record:
+        told = notes.hear(own, record)
         done = subprocess.run(
             [sys.executable, *arguments[:1], "serve.py", *arguments[1:]],
             env=own, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        return notes.notes_in(folder_of)
+        return notes.notes_in(told)
 
 
 def tensor(*shape: int, **more: Any) -> dict[str, Any]:

@@ -157,6 +157,9 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
     one, other, third = far.jobs("ssh://gpu1", [*bad, good, odd, wide])
     for said, place in {"ssh://gpu1/~/c": "ssh://gpu1/~/c", "ssh://gpu2/c": "", "": ""}.items():
         assert [x.place for x in far.jobs("ssh://gpu1", [{**good, "place": said}])] == [place]
+    ran = {**good, "op": "run", "place": None, "about": "python \x1b[31m" + "x" * 900}
+    (run,) = far.jobs("ssh://gpu1", [ran])
+    assert run.title.isprintable() and len(run.title) < 120 and run.asked == ()
     assert third.words.isprintable() and len(third.words) < 200
     assert (one.id, one.place, one.state, one.words) == (JOB, "ssh://gpu1/c", "running",
                                                          "1 of 2 variants")  # fmt: skip

@@ -946,14 +946,15 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     cut()
     qtbot.waitUntil(lambda: not job.active)
     assert job.error is not None and job.error.code == "ssh-lost"
-    assert f"--follow {job.there}" in job.error.remedy
+    qtbot.waitUntil(lambda: f"--follow {job.there}" in page.note.text())
+    assert cells(page.list)[0][7] == "goes on"
     # It is found again, followed, and kept.
     drawer = window.following.drawer
     drawer.go_in()
     window.listing.refresh()
     qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
     (one,) = drawer.rows.there["ssh://there"]
-    assert one.title.startswith("Running python3 ./serve.py") and one.kind == "run"
+    assert one.title.startswith("Run python3 ./serve.py") and one.kind == "run"
     drawer.choose(one)
     click(qtbot, drawer.follow)
     again = window.jobs.jobs[0]

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from tests.engine.test_running import SAID, explained
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
 from torchkeeper.client.words import causes, say
 from torchkeeper.engine.protocol import RUN
@@ -25,10 +26,12 @@ from torchkeeper.engine.session import Session
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.programs import ProgramDialog
-from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.pages import ran
 from torchkeeper.gui.pages.runs import MOST, History, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
+from torchkeeper.warm.traces import notes
 
 
 @pytest.fixture(autouse=True)
@@ -273,3 +276,28 @@ def test_a_history_is_drawn_in_both_themes(qtbot: QtBot, qapp: QApplication) -> 
     history.fill([], [])
     assert history.bars() == []
     assert history.accessibleDescription() == ""
+
+
+def test_what_a_machine_says_of_a_program_is_checked() -> None:
+    machine, env = "ssh://gpu1", {"TORCH_LOGS": "x"}
+
+    def begun(place: str) -> Job:
+        job = Job(1, "Run", RUN, machine)
+        command = ["python", "--token=hunter2", *["\x1b[31m"] * 900]
+        assert job.hear(
+            {"started": {"command": command, "folder": "/", "place": place, "env": env}}
+        )
+        return job
+
+    job = begun("/srv/cache")
+    assert job.place == "ssh://gpu1/srv/cache" and len(job.asked["command"]) < 100
+    assert "hunter2" not in str(job.asked) and ran.run_of(job).machine == machine
+    assert ran.command_of(ran.run_of(job)).isprintable()
+    for odd in ("", "x", "/a/../b", "/\x1b[31m", "ssh://gpu2/x", "redis://h", "/" + "x" * 5000):
+        assert begun(odd).place == machine, odd
+    for _ in range(200):
+        job.hear({"noted": "[" * (1 << 19)})
+    assert sum(map(len, job.noted)) <= notes.MOST + (1 << 19)
+    assert notes.notes_of("".join(job.noted)) == []
+    for place in ("ssh://gpu2/~/x", "~", "/x"):
+        assert far.path_of(machine, place) == place, "no other machine is asked"

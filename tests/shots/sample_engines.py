@@ -553,7 +553,9 @@ def _foretold(
     known = dict[str, Any].fromkeys(("size", "mtime"))
     if is_there:
         known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400}
-    there = {"what": "file" if is_there else "missing", **known, "space": space}
+    # Without an ending it is a folder that a program is to start in.
+    what = "missing" if "." in where else "folder"
+    there = {"what": "file" if is_there else what, **known, "space": space}
     if op == "target":
         return there
     portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]

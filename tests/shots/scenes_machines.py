@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
+from tests.shots import sample_runs
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.questions import Question
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine.protocol import RUN
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.window import Window
+
+if TYPE_CHECKING:
+    from torchkeeper.client.kept.runs import ExplainedGraph
+    from torchkeeper.engine.messages.findings import Finding
 
 _PLACES = (
     "ssh://gpu1/srv/shared/inductor-team",
@@ -58,12 +69,37 @@ def _environments(stage: Stage) -> None:
     dialog = window.flows.warm()
     turn(0.3)
     stage.dialog("machine-warm", dialog)
+    program = window.flows.run_program("python train.py --model gpt2-medium --batch 16")
+    turn(0.3)
+    stage.dialog("machine-run", program)
+    _program(stage, window)
     stage.close(window)
     engines = SampleEngines()
     engines.bare_there = True
     window = _window(stage, engines)
     stage.take("machine-no-environment", window)
     stage.close(window)
+
+
+def _program(stage: Stage, window: Window) -> None:
+    """A program there that runs, and one of which something still runs."""
+    page = window.show_page("runs")
+    assert isinstance(page, RunsPage)
+    command = ["python", "train.py", "--model", "gpt2-medium", "--batch", "16"]
+    job = window.jobs.add("Run python train.py · gpu1", RUN, "ssh://gpu1")
+    job.asked["command"] = command
+    window.jobs.begin(job)
+    program = {"command": command, "folder": "/home/ada", "place": "/srv/shared", "env": {}}
+    job.hear(cast("Finding", {"started": program}))
+    window.jobs.log(job, ["loading gpt2-medium", "compiling …"])
+    for one in sample_runs.runs()[0].graphs:
+        job.graphs[one["id"]] = cast("ExplainedGraph", one)
+    window.jobs.touch(job)
+    turn(10, lambda: page.list.topLevelItemCount() == 13)
+    stage.take("machine-runs", window)
+    job.there, on = "5f1c2a90", far.goes_on("ssh://gpu1", "5f1c2a90")
+    window.jobs.end(job, State.FAILED, error=UserError(_LOST.what, _LOST.why, on))
+    stage.take("machine-runs-lost", window)
 
 
 def _asked(stage: Stage) -> None:

@@ -155,7 +155,7 @@ def test_a_program_goes_on_without_the_connection(
     first, go = cut(there.home / "go"), there.home / "go"
     (row,) = (one for one in tk("jobs", "ssh://there", "--json").objects if "id" in one)
     assert (row["id"], row["kind"], row["state"]) == (first, "run", "running")
-    assert row["title"].startswith("Running python3 -c if True:"), row
+    assert row["title"].startswith("Run python3 -c if True:"), row
     go.touch()
     followed = tk("jobs", "ssh://there", "--follow", first)
     assert followed.code == 3, followed

@@ -26,7 +26,7 @@ from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
-from torchkeeper.warm.traces.notes import MOST, notes_in, notes_of
+from torchkeeper.warm.traces.notes import MOST, hear, notes_in, notes_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     place = used_by(env)
     own = dict(env)
     output.warn_of_owners(owners.of_program(place))
-    # While the program runs: where it notes what it compiles, if somebody asked.
-    noting = program.heard(env) if args.recipe else contextlib.nullcontext("")
-    with _trace_folder(env) as folder, noting as notes, Engine() as engine:
+    with _trace_folder(env) as folder, temporary.folder("record") as record, Engine() as engine:
+        # While the program runs: where it notes what it compiles, if somebody asked.
+        notes = hear(env, record) if args.recipe else ""
         asker = Asker(engine, args.json)
         asker.ask(protocol.HELD, place=place, trace=folder)
         sys.stdout.flush()
@@ -136,7 +136,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
     argv = command
     if args.env:
         python = interpreters.chosen(args.env, machine)
-        argv = program.under(far.path_of(python), command)
+        argv = program.under(far.path_of(machine, python), command)
     settings = applying.for_run_there(args, machine)
     if args.into:
         protected.check(args.into)
@@ -158,11 +158,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
 def follow(args: argparse.Namespace, asker: Asker, params: FollowParams) -> int:
     """Follow a program there, as the job that it is; its exit code."""
     found, ran = _heard(asker, protocol.FOLLOW, {**params}, ())
-    if args.json:
-        _emit(found)
-    else:
-        output.line()
-        tell(found, ran.env, ran.place)
+    _tell(argparse.Namespace(report=None, json=args.json), found, ran.env, ran.place)
     return ran.code
 
 
@@ -193,7 +189,7 @@ def _heard(
     told: Any = {name: one for name, one in result.items() if name not in own}
     found, words = Found(told, list(graphs.values()), []), command or result["command"]
     _keep(words, place, code, result["began"], result["seconds"], found)
-    notes, folder = notes_of("".join(noted)), far.path_of(result["folder"])
+    notes, folder = notes_of("".join(noted)), far.path_of(machine, result["folder"])
     return found, recording.Ran(words, env, code, place, found.graphs, [], notes, machine, folder)
 
 

@@ -19,7 +19,6 @@ from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.words import causes
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.ssh import parse
 from torchkeeper.warm.traces.notes import notes_of
 
@@ -72,12 +71,12 @@ def prepared(
         if not machine:
             return os.path.expanduser(word)
         home = word == "~" or word.startswith("~/")
-        return far.path_of(parse(machine).at(word)) if home else word
+        return far.path_of(machine, parse(machine).at(word)) if home else word
 
     line = parsed(text)
     words = [path(word) for word in line.words]
     if python:
-        words = recording.under(far.path_of(python), words)
+        words = recording.under(far.path_of(machine, python), words)
     kept = keeping.load(profile) if profile else None
     if kept:
         applying.check_goes(kept, machine)
@@ -107,11 +106,6 @@ class Ended(NamedTuple):
     env: Mapping[str, str]
     notes: Sequence[Note]
 
-    @property
-    def machine(self) -> str:
-        """The other machine."""
-        return scheme_of(self.place).machine(self.place)
-
 
 def ended(
     words: Sequence[str], place: str, result: RunResult, graphs: Sequence[ExplainedGraph],
@@ -120,7 +114,7 @@ def ended(
     """Keep a run. words: of its command line. place: the name of its cache folder. noted: as its
     engine has told. Raises UserError("runs-unwritable").
     """
-    about = words, place, far.path_of(result["folder"]), result["env"]
+    about = words, place, far.path_of(far.machine_of(place), result["folder"]), result["env"]
     if not graphs:
         return Ended(None, causes.nothing(result, result["env"]), *about, ())
     took = result["code"], result["began"], result["seconds"]
@@ -131,9 +125,9 @@ def ended(
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
     proof = recording.Proof(unproved=tr("it was saved in the window; Verify runs it"))
-    made = recorded.recipe_of(
-        one.notes, one.words, file, one.env, proof.said, folder=one.folder, machine=one.machine
-    )
+    machine = far.machine_of(one.place)
+    about = one.notes, one.words, file, one.env, proof.said, (), one.folder, machine
+    made = recorded.recipe_of(*about)
     try:
         whole.write_text(file, toml.text_of(made.data, made.comment))
     except OSError as e:

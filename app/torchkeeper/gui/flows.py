@@ -163,7 +163,7 @@ class RecipeFlows(QObject):
         from torchkeeper.client import programs
         from torchkeeper.gui.dialogs.base import choose_target
 
-        context = self._context
+        context, away = self._context, scheme_of(run.place).elsewhere
 
         def write(file: str) -> None:
             context.settings.setValue(_RECIPES_IN, os.path.dirname(file))
@@ -173,8 +173,7 @@ class RecipeFlows(QObject):
         def written(file: str) -> None:
             def listed(_: object) -> None:
                 if warm:
-                    # Where the files are that it names.
-                    self.warm.emit([file], run.place if run.machine else None)
+                    self.warm.emit([file], run.place if away else None)
                 else:
                     self.open_recipes([file])
 
@@ -185,7 +184,7 @@ class RecipeFlows(QObject):
         scripts = (os.path.basename(word) for word in run.words if word.endswith(".py"))
         name = os.path.splitext(next(scripts, "run"))[0] + ".toml"
         kept = str(context.settings.value(_RECIPES_IN) or "")
-        first = os.path.join(kept or (QDir.homePath() if run.machine else run.folder), name)
+        first = os.path.join(kept or (QDir.homePath() if away else run.folder), name)
         title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
         if warm:
             title = self.tr("Save as recipe, then warm it")

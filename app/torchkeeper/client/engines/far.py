@@ -119,9 +119,10 @@ def name_of(machine: str, path: str) -> str:
     return ""
 
 
-def path_of(place: str) -> str:
-    """The path of a place, on whatever machine; waits for one where that is below the home."""
-    return Names(machine_of(place)).path(place) if is_far(place) else place
+def path_of(machine: str, place: str) -> str:
+    """The path of what may be a place on a machine; waits for that where it is below the home."""
+    there = machine and is_far(place) and machine_of(place) == machine
+    return Names(machine).path(place) if there else place
 
 
 def goes_on(machine: str, job: str) -> str:
@@ -156,7 +157,8 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
         name = printable(row.get("about") or os.path.basename(place), 60)
-        title = f"{outcomes.doing(op, name) or op} · {machine.removeprefix('ssh://')}"
+        doing = outcomes.doing(op, name) or tr("Run {program}", program=name)
+        title = f"{doing} · {machine.removeprefix('ssh://')}"
         words, state = "", "running"
         if not row["lives"]:
             fault = fault or {"code": "job-gone", "params": {}}

@@ -22,7 +22,7 @@ from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.warm import processes
 from torchkeeper.warm.options import PRECOMPILE
-from torchkeeper.warm.traces.notes import Note, hear
+from torchkeeper.warm.traces.notes import Note
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import VariantFinding
@@ -122,13 +122,6 @@ def _input(value: Any, name: str) -> str:
                 return f"{form} of {', '.join(_input(one, name) for one in value[form][:4])}"
         return "None" if "none" in value else str(next(iter(value.values()), ""))[:40]
     return repr(value)[:40]
-
-
-@contextlib.contextmanager
-def heard(env: dict[str, str]) -> Iterator[str]:
-    """As ``hear``, in a folder for meanwhile."""
-    with temporary.folder("record") as folder:
-        yield hear(env, folder)
 
 
 # A program has our standard streams, terminal and process group, so that it behaves as without us.

@@ -117,7 +117,6 @@ _DOING: dict[str, Text] = {
     protocol.WARM: "Warming {place}",
     protocol.VERIFY: "Verifying {place}",
     protocol.PURGE: "Purging {place}",
-    protocol.RUN: "Running {place}",
 }
 
 

@@ -86,9 +86,7 @@ class _About(TypedDict, total=False):
 
 
 class JobsRow(_About):
-    """A job. about: the command of a program, without secrets. lives: whether it runs. seconds:
-    that it has run; ago: since it ended.
-    """
+    """A job. about: a command. lives: whether it runs. seconds: that it has; ago: since its end."""
 
     job: str
     op: str

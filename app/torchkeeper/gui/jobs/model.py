@@ -19,6 +19,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.widgets.lists import Index
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.entry import Entry
@@ -175,6 +176,11 @@ class Job:
         return self.state not in ENDED
 
     @property
+    def goes_on(self) -> bool:
+        """Whether nobody here hears of it any more, and it is still to end on its machine."""
+        return bool(self.there and self.error and self.there in self.error.remedy)
+
+    @property
     def has_outcome(self) -> bool:
         """Whether it is told in sentences what came of it."""
         of = self.traits
@@ -221,7 +227,8 @@ class Job:
             self.graphs.clear()
         elif "started" in one:
             machine = machine_of(self.place)
-            self.place = name_of(machine, one["started"]["place"]) or machine
+            named = name_of(machine, one["started"]["place"])
+            self.place = named if scheme_of(named).is_files and named else machine
             self.asked.setdefault("command", runs.discreet(one["started"]["command"]))
         elif "noted" in one and sum(map(len, self.noted)) < MOST:
             self.noted.append(one["noted"])

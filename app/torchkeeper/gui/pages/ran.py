@@ -43,15 +43,16 @@ def run_of(job: Job) -> Run:
 
 def ended(job: Job) -> str:
     """How a program ended, or that it runs, in a word or a number."""
-    if job.active:
-        return _tr("runs")
+    if job.active or job.goes_on:
+        return _tr("runs") if job.active else _tr("goes on")
     words = {State.CANCELLED: _tr("cancelled"), State.FAILED: _tr("failed")}
     return words.get(job.state) or str(job.result.get("code", 0))
 
 
 def about(job: Job) -> str:
     """What a program is at that is no kept run; why nothing is kept of it."""
-    return job.run.nothing if job.run is not None else state_text(job)
+    on = f" {job.error.remedy}" if job.error and job.goes_on else ""
+    return job.run.nothing if job.run is not None else state_text(job) + on
 
 
 def _copy(rows: Fitted) -> None:

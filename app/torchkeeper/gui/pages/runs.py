@@ -384,8 +384,7 @@ class RunsPage(Page):
         about = [ran.about(job) if run and run.id in self._live else "", job.note] if job else []
         alive = job is not None and bool(job.result.get("alive"))
         host = host_of(run.machine) if run is not None else ""
-        if alive and host:
-            about.append(self.tr("end it in a login on {}").format(host))
+        about += [self.tr("end it in a login on {}").format(host)] if alive and host else []
         self._tell(self.note, " · ".join(filter(None, about)))
         self.end.setVisible(alive and not host)
         if run is not None:
