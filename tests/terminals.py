@@ -7,9 +7,11 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import sys
 import termios
+import time
 from collections.abc import Mapping, Sequence
 
 #: The line that is rewritten to tell how far something is.
@@ -38,6 +40,13 @@ class Terminal:
         while text not in self.said and self._read():
             pass
         assert text in self.said, self.said
+
+    def hear(self, seconds: float) -> None:
+        """Read what it says within so many seconds."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self._ours], [], [], left)[0] and not self._read():
+                return
 
     def type(self, keys: str) -> None:
         os.write(self._ours, keys.encode())

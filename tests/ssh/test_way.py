@@ -243,6 +243,19 @@ def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_
     terminal.until("fxgraph")
     assert terminal.end() == 0
     assert "opensesame" not in terminal.said
+    # Two machines ask one after the other, and nothing is written into their questions.
+    one = there.config.read_text()
+    there.config.write_text(one + one.replace("Host there", "Host other"))
+    terminal = Terminal(["copy", place, f"ssh://other{tmp_path}/copied", "--allow-secrets"])
+    for _ in range(2):
+        terminal.until("Enter passphrase for key")
+        terminal.hear(3)  # in which a line that tells of seconds is written anew
+        question = terminal.said[terminal.said.rindex("Enter passphrase for key") :]
+        assert question.count("\n") == 0 and question.endswith("locked': "), question
+        terminal.said = terminal.said.replace("Enter passphrase", "Entered")
+        terminal.type("opensesame\n")
+    assert terminal.end() == 0
+    assert "opensesame" not in terminal.said
     # Ctrl-C where it asks ends it all.
     terminal = Terminal(["du", place])
     terminal.until("Enter passphrase for key")

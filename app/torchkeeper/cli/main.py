@@ -19,6 +19,7 @@ from torchkeeper.artifacts.version import VERSION
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
+from torchkeeper.client.engines.terminal import Terminal
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
@@ -212,9 +213,11 @@ def _run(argv: list[str], engine: Engine | None = None) -> int:
             sys.stdout.flush()
             return code
     except UserError as error:
+        _leave_off()
         output.report(args, error)
         return contract.of_problem(error.code)
     except KeyboardInterrupt as interrupt:
+        _leave_off()
         with contextlib.suppress(OSError):  # the terminal may be gone
             output.warn("torchkeeper: Cancelled.")
             output.emit_error(args, UserError("Cancelled.", code="cancelled"))
@@ -228,6 +231,14 @@ def _run(argv: list[str], engine: Engine | None = None) -> int:
         output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return contract.NO
+
+
+def _leave_off() -> None:
+    """Have no ssh ask any more: what it would say has nobody who waits for it."""
+    if Terminal.taken:
+        from torchkeeper.client.engines import line
+
+        line.close_all()
 
 
 def joined(argv: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import screen
 from torchkeeper.cli.contract import schema_of
+from torchkeeper.client.engines.terminal import Terminal
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
 
@@ -103,6 +104,7 @@ def line(text: str = "") -> None:
     """A line on standard output, or several. What a terminal would obey, or hide, or cannot be
     encoded is made visible, never lost: names may be a stranger's.
     """
+    Terminal.free()
     screen.out().write(visible(text) + "\n")
 
 
@@ -114,6 +116,7 @@ def note(text: str) -> None:
 
 def warn(text: str, colour: str = "") -> None:
     """The same with --quiet, too: what is wrong; colour: what the first word has on a terminal."""
+    Terminal.free()
     stream = screen.err()
     first, space, rest = visible(text).partition(" ")
     if colour and screen.coloured(sys.stderr):
@@ -347,7 +350,7 @@ class Progress:
             if text and now - self._drawn > 0.1:
                 self._draw(now)
             if self._stop is None:
-                self._stop = threading.Event()
+                self._stop, Terminal.wipe = threading.Event(), self._wipe
                 threading.Thread(target=self._tick, args=(self._stop,), daemon=True).start()
 
     def _tick(self, stop: threading.Event) -> None:
@@ -357,6 +360,8 @@ class Progress:
                     self._draw(time.monotonic())
 
     def _draw(self, now: float) -> None:
+        if Terminal.taken:
+            return
         seconds = int(now - self._since)
         waited = f"{seconds} s" if seconds >= 2 else ""
         text = "; ".join(filter(None, [self._text or (waited and "at work"), waited]))
@@ -371,7 +376,11 @@ class Progress:
         with self._lock:
             if self._stop is not None:
                 self._stop.set()
-                self._stop = None
+                self._stop = Terminal.wipe = None
+            self._wipe()
+
+    def _wipe(self) -> None:
+        with self._lock:
             if self._width:
                 sys.stderr.write("\r" + " " * self._width + "\r")
                 sys.stderr.flush()

@@ -8,9 +8,6 @@ runs from memory: what is damaged, or was put there by somebody, is as good as m
 
 from __future__ import annotations
 
-import os
-
-from torchkeeper.client.engines.questions import Asking
 from torchkeeper.engine import mux
 from torchkeeper.stores.ssh import Address
 
@@ -73,13 +70,10 @@ main("{token}", at, "" if there or at is None else "{digest}.zip", data, silence
 """
 
 
-def command(
-    address: Address, token: str, digest: str, size: int, silent: bool = False
-) -> list[str]:
+def command(address: Address, token: str, digest: str, size: int, asks: bool = False) -> list[str]:
     """ssh, and what it is to run there. token: what the machine says before each word of its own;
-    digest, size: the SHA-256 of what travels, and its bytes; silent: as of a ``Line``.
+    digest, size: the SHA-256 of what travels, and its bytes; asks: whether ssh may ask somebody.
     """
-    asks = not silent and (Asking.by or (_can_ask() and not Asking.silent))
     boot = _BOOT
     said = {"token": token, "digest": digest, "size": size, "silence": mux.SILENCE}
     for name, value in {**said, "longest": round(_LONGEST * mux.SILENCE)}.items():
@@ -87,12 +81,3 @@ def command(
     line = f'exec("""{boot.replace(chr(10), _END)}""".replace("{_END}",chr(10)))'
     does = f"exec python3 -I -S -c '{line}'"
     return address.command(does) if asks else address.command(does, "BatchMode=yes")
-
-
-def _can_ask() -> bool:
-    """Whether ssh can ask somebody: on a terminal, whatever our own input is."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True

@@ -25,8 +25,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple
 
-from torchkeeper.client.engines import boot
+from torchkeeper.client.engines import boot, terminal
 from torchkeeper.client.engines.questions import Asking
+from torchkeeper.client.engines.terminal import Terminal
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import tr
@@ -127,8 +128,13 @@ class Line(mux.Mux):
             data, digest = _travels()
         except OSError as e:
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
-        argv = boot.command(self._address, self._token, digest, len(data), silent)
-        self._asking = Asking(machine, Asking.by) if Asking.by and not silent else None
+        self._asking: Asking | Terminal | None = None
+        if not silent and Asking.by:
+            self._asking = Asking(machine, Asking.by)
+        elif not silent and not Asking.silent and terminal.is_there():
+            self._asking = Terminal()
+        asks = self._asking is not None
+        argv = boot.command(self._address, self._token, digest, len(data), asks)
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
         shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv]
         pipe = subprocess.PIPE
