@@ -385,14 +385,14 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Her
 
 def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("source", metavar="SRC", type=looking.place,
-                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
-    command.add_argument("target", metavar="DST", type=looking.place,
-                         help=(
-                             "the target, of the same kinds; *.torchcache makes a bundle"
-                         ))  # fmt: skip
+                         help="a cache folder, a bundle or a redis:// server, also on another "
+                              "machine: ssh://HOST/PATH")  # fmt: skip
+    command.add_argument("target", metavar="DST", type=looking.place, help="the target, of the "
+                         "same kinds; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
-    output.flag(command, "--direct", "from one machine to the other by the ssh of the first")
+    output.flag(command, "--direct", "from one machine to the other by the ssh of the first, not "
+                "by way of this one")  # fmt: skip
     output.flag(command, "--dry-run", "only print what would be copied")
     output.flag(command, "--replace", "replace an existing bundle; existing entries always stay")
     output.flag(command, "--trust", "do not ask: you trust the maker of the bundle")

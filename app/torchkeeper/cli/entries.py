@@ -463,6 +463,8 @@ def env(args: argparse.Namespace) -> int:
         code |= bool(named) and not facts.get("torch")
     if found and not args.json:
         output.note(printable(environments.to_add(found)))
+    if not (named or args.json) and (others := interpreters.elsewhere()):
+        output.note(f"On other machines, asked by --env: {printable(', '.join(others), 600)}.")
     return int(code)
 
 

@@ -18,6 +18,7 @@ from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import answers, at_each
 from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.probes import asks_verdicts, know, known
+from torchkeeper.client.kept import hosts as kept
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -152,10 +153,11 @@ _PLACES = ("place", "holds", "found-by")
 
 
 def machine(text: str) -> str:
-    """Another machine, as ssh://HOST; what is a place there is none."""
-    name = place(text)
-    if scheme_of(name).machine(name) != name:
-        raise argparse.ArgumentTypeError("it is no machine, as ssh://HOST is")
+    """Another machine, as ssh://HOST or HOST; what is a place there is none."""
+    try:
+        (name,) = kept.named(text)
+    except (UserError, ValueError):
+        raise argparse.ArgumentTypeError("it names no machine: write ssh://HOST") from None
     return name
 
 

@@ -19,8 +19,8 @@ from torchkeeper.artifacts.version import VERSION
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
-from torchkeeper.client.engines.terminal import Terminal
 from torchkeeper.client.paths import only_whole
+from torchkeeper.client.terminal import Terminal
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
 if TYPE_CHECKING:

@@ -55,6 +55,8 @@ def show(topic: str, commands: Collection[str], mistyped: Mistyped) -> None:
     if page is None:
         said = f"There is no command or page of the manual “{printable(topic)}”."
         where = "“torchkeeper help” lists the commands, “torchkeeper help topics” the pages."
+        if found := [page.topic for page in whole.having([topic])]:
+            where = f"These pages have the word: {', '.join(found)}. {where}"
         guess = mistyped(topic, [*commands, *topics, STATUSES])
         raise output.misuse(said, "", f"{guess} {where}".strip())
     if sys.stdout.isatty():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import screen
 from torchkeeper.cli.contract import schema_of
-from torchkeeper.client.engines.terminal import Terminal
+from torchkeeper.client.terminal import Terminal
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
 
@@ -370,7 +370,8 @@ class Progress:
         if shown:
             sys.stderr.write("\r" + shown.ljust(self._width))
             sys.stderr.flush()
-        self._width, self._drawn = len(shown), now
+            self._width = len(shown)
+        self._drawn = now
 
     def clear(self) -> None:
         with self._lock:

@@ -235,11 +235,11 @@ def _config(file: str) -> dict[str, str]:
 
 def chosen(python: str | None, machine: str = "") -> str:
     """The interpreter to use: the one given, or the default, which is what VARIABLE names, else the
-    first that may be started and holds a torch, else our own; of another machine its python3.
-    Raises UserError if there is none.
+    first that may be started and holds a torch, else our own; of another machine the first that
+    was added there, else its python3. Raises UserError if there is none.
     """
     if machine:
-        return far.python_of(machine, python)
+        return far.python_of(machine, python or next(iter(added(machine)), None))
     if python is not None:
         path = _resolved(python)
         if path is None or not os.access(path, os.X_OK) or not Path(path).is_file():
@@ -260,6 +260,11 @@ def chosen(python: str | None, machine: str = "") -> str:
 def added(machine: str = "") -> list[str]:
     """The interpreters of a machine that the user added, in that order. Raises UserError."""
     return [one for one in _added() if _on(one, machine)]
+
+
+def elsewhere() -> list[str]:
+    """Those that the user added on other machines. Raises UserError."""
+    return [one for one in _added() if far.is_far(one)]
 
 
 def _added() -> list[str]:

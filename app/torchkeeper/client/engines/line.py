@@ -25,10 +25,11 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple
 
-from torchkeeper.client.engines import boot, terminal
+from torchkeeper.client import terminal
+from torchkeeper.client.engines import boot
 from torchkeeper.client.engines.questions import Asking
-from torchkeeper.client.engines.terminal import Terminal
 from torchkeeper.client.engines.travel import archive
+from torchkeeper.client.terminal import Terminal
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
@@ -348,6 +349,7 @@ class Line(mux.Mux):
         if not end:
             return None
         self._hello = _hello(line)
+        self._said = b""  # what was said until then is not why it ends
         self.heed(mux.SILENCE)
         self._answered()
         self._came.clear()

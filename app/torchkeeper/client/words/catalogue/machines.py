@@ -4,7 +4,7 @@ from torchkeeper.client.words.catalogue.words import Words
 from torchkeeper.client.words.tongue import Text
 
 _BY_HAND: Text = "“{command}” shows the same by hand."
-_SAME: Text = "“{command}” has to work without a word of yours."
+_SAME: Text = "“{command}” has to work without a word of yours; ssh-add gives a key to ssh-agent."
 
 WORDS: dict[str, Words] = {
     "ssh-address-wrong": Words(
