@@ -129,6 +129,7 @@ WAITS = TRACING.replace(
 )
 
 
+@pytest.mark.slow
 def test_a_program_goes_on_without_the_connection(
     tk: Tk, there: Machine, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
