@@ -21,6 +21,10 @@ from tests.pace import LONG
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, config, ended, keygen
 from tests.ssh.test_resuming import key, many_kernels
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.resuming import hand_over
+from torchkeeper.engine.session import Session
 
 #: Where no ssh of the tests is.
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -79,6 +83,14 @@ def test_a_bundle_does_not_pass_by_here(
     for source_too in (str(tmp_path / "kernels"), target):
         wrong = tk("copy", "--json", "--direct", source_too, f"{target}2")
         assert wrong.code == 2 and "two other machines" in wrong.objects[-1]["error"]["why"]
+
+
+@pytest.mark.parametrize("to", ["ssh://-oProxyCommand=x/y", "ssh://-lroot@h/y", "ssh://h:-1/y"])
+def test_no_name_is_an_option_of_ssh(tmp_path: Path, to: str) -> None:
+    (tmp_path / "bundle").touch()
+    with pytest.raises(Problem) as refused:
+        hand_over(Session(), {"path": str(tmp_path / "bundle"), "to": to}, Report())
+    assert refused.value.code == "ssh-address-wrong"
 
 
 @pytest.mark.slow
