@@ -2,6 +2,7 @@
 becomes of each connection after so many bytes from when that was written, or from its beginning:
 ``drop`` ends it, ``kill`` ends ssh, and with ``hush`` nothing more passes, and the server hears of
 no end, not even ssh's, until the file says ``end``; with ``deaf`` it hears nothing, and is heard.
+These two are of the first connection that comes so far: the file has no order any more then.
 Anything else lets it be. The file COUNTS, beside it, has how many bytes have come and gone over the
 connections, one a line.
 """
@@ -58,6 +59,7 @@ class _Line:
         if self._what and sum(self.moved) + more > self._after:
             if self._what in ("hush", "deaf"):
                 self._silent = True
+                order(self._orders)
                 return self._hush(back)
             if self._what == "kill":
                 os.kill(os.getppid(), signal.SIGKILL)

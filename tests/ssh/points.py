@@ -16,6 +16,8 @@ from tests.ssh.conftest import Machine
 #: What the points follow from; ``tests.cuts`` may say another one.
 seed = 0
 HOWS = ("drop", "kill", "hush")
+#: Bytes that connecting takes.
+_CONNECTING = 8_000
 
 
 class Came(NamedTuple):
@@ -47,7 +49,10 @@ def chosen(
 ) -> tuple[str, int]:
     """How the line is cut at a point, and after how many bytes of so many."""
     chance = random.Random(f"{seed} {where} {what} {number}")
-    return hows[number % len(hows)], chance.randrange(most)
+    how = hows[number % len(hows)]
+    # While it connects ssh waits for ever, or until somebody leaves off.
+    least = _CONNECTING if where == "command" and how == "hush" else 0
+    return how, chance.randrange(least, most)
 
 
 def came(request: pytest.FixtureRequest, *told: Any) -> None:
