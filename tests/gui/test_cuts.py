@@ -20,6 +20,7 @@ from tests.ssh import breaking, points
 from tests.ssh.conftest import Machine, ended, forks, orders, recipe, sshd, there, tk
 from tests.ssh.test_cuts import contents
 from tests.ssh.test_resuming import many_kernels
+from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import UserError
@@ -36,8 +37,9 @@ SLICE = 0.05
 #: one that falls silent: those of a user are waited for on the command line (tests.ssh.test_cuts).
 _EVERY, _SILENCE = 5, 12.0
 #: What is done, how often, and after how many bytes at most it is cut.
+HOWS = (*points.HOWS, "deaf")
 COUNTS = {"list": 6, "export": 6, "import": 6, "purge": 6, "warm": 6}
-MOST = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600, "warm": 4_000}
+MOST = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600, "warm": 3_500}
 
 
 def _waited() -> float:
@@ -105,9 +107,9 @@ def followed(qtbot: QtBot, window: Window, job: Job) -> int:
 def test_the_line_is_cut(
     qtbot: QtBot, there: Machine, orders: Path, open_window: OpenWindow, kernels: Path,
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Path, torch_python: str,
-    what: str, number: int,
+    request: pytest.FixtureRequest, what: str, number: int,
 ) -> None:  # fmt: skip
-    how, after = points.chosen("window", what, number, MOST[what])
+    how, after = points.chosen("window", what, number, MOST[what], HOWS)
     if what == "list":
         shutil.copytree(many, there.home / "c")
     elif what == "warm":
@@ -118,10 +120,11 @@ def test_the_line_is_cut(
     place, bundle = there.place(there.home / "c"), tmp_path / "b.torchcache"
     (there.home / "empty").mkdir()
     with monkeypatch.context() as patched:
-        if how == "hush":
+        if how in ("hush", "deaf"):
             patched.setattr(mux, "SILENCE", _SILENCE)
         window = open_window()
         opened(qtbot, window, there, there.home / ("empty" if what == "list" else "c"))
+    way = line.to("ssh://there")
     total = 3000 if what == "list" else window.entries.total
     if what == "import":
         done = window.operations.export(place, Selection(), str(bundle), secrets="allow")
@@ -152,7 +155,10 @@ def test_the_line_is_cut(
     breaking.order(orders, how, after)
     job = begin()
     qtbot.waitUntil(over, timeout=int(LONG * 1000))
-    cut = bool(job and job.error) or window.listing.broken is not None
+    if how in ("hush", "deaf") and not orders.read_text().startswith(how):
+        # It is so by now, whether or not anything was still to come.
+        qtbot.waitUntil(lambda: way.failure is not None, timeout=int(LONG * 1000))
+    cut = bool(job and job.error) or way.failure is not None
     # It is found again by itself, and rows stay meanwhile.
     stays = what not in ("purge", "warm")
     assert window.entries.total == total or not stays or (what == "list" and cut)
@@ -166,7 +172,7 @@ def test_the_line_is_cut(
         found = followed(qtbot, window, job) if cut else 0
         assert found or not job.there or job.state is State.DONE
     if what == "export":
-        assert not cut or not bundle.exists()
+        assert job is not None and (job.error is None or not bundle.exists())
     if what in ("import", "export", "warm"):
         job = begin()
         qtbot.waitUntil(over, timeout=int(LONG * 1000))
@@ -186,9 +192,11 @@ def test_the_line_is_cut(
         with Engine("ssh://there") as engine, pytest.raises(UserError, match="nothing to undo"):
             while True:
                 engine.call(protocol.UNDO, {"place": place})
+        line.close_all()
+        ended(there)
     if what != "warm":
         assert contents(there.home / "c") == before
-    points.came(points.Came("window", what, number, how, after, cut, *probed))
+    points.came(request, "window", what, number, how, after, cut, *probed)
     own = tmp_path / "own"
     assert points.leftovers(there, own, there.home, tmp_path) == []
     assert probed[1] <= within(SLICE)

@@ -14,8 +14,10 @@ import pytest
 from tests.ssh.conftest import Machine
 
 #: What the points follow from; ``tests.cuts`` may say another one.
-SEED = 0
+seed = 0
 HOWS = ("drop", "kill", "hush")
+#: Bytes that connecting takes.
+_CONNECTING = 8_000
 
 
 class Came(NamedTuple):
@@ -33,10 +35,6 @@ class Came(NamedTuple):
     slice_: float | None = None
 
 
-#: What came of those until now.
-CAME: list[Came] = []
-
-
 def points(counts: Mapping[str, int], usual: Mapping[str, int] | None = None) -> list[Any]:
     """Parameters: what is done, and a number; usual: those that are in every run."""
     return [
@@ -50,13 +48,17 @@ def chosen(
     where: str, what: str, number: int, most: int, hows: Sequence[str] = HOWS
 ) -> tuple[str, int]:
     """How the line is cut at a point, and after how many bytes of so many."""
-    chance = random.Random(f"{SEED} {where} {what} {number}")
-    return hows[number % len(hows)], chance.randrange(most)
+    chance = random.Random(f"{seed} {where} {what} {number}")
+    how = hows[number % len(hows)]
+    # While it connects ssh waits for ever, or until somebody leaves off.
+    least = _CONNECTING if where == "command" and how == "hush" else 0
+    return how, chance.randrange(least, most)
 
 
-def came(told: Came) -> None:
-    CAME.append(told)
-    print(told)
+def came(request: pytest.FixtureRequest, *told: Any) -> None:
+    """Note what came of a point, as a ``Came``."""
+    print(Came(*told))
+    request.node.user_properties.append(("cut", told))
 
 
 def leftovers(there: Machine, own: Path, *places: Path) -> list[Path]:
@@ -69,25 +71,24 @@ def leftovers(there: Machine, own: Path, *places: Path) -> list[Path]:
     return found + [one for place in places for name in half for one in place.rglob(name)]
 
 
-def table() -> str:
+def table(every: Sequence[Came]) -> str:
     """What came of all, a line each, and the longest of the window."""
     lines = [f"{'':8}{'what':14}{'':>3} {'how':6}{'bytes':>10}  cut  blocked    slice"]
-    for one in CAME:
+    for one in sorted(every):
         times = [f"{x * 1000:6.0f} ms" if x is not None else "" for x in one[-2:]]
         lines.append(
             f"{one.where:8}{one.what:14}{one.number:>3} {one.how:6}{one.after:>10,}  "
             f"{'yes' if one.cut else 'no':4}{times[0]:>9}{times[1]:>9}".rstrip()
         )
-    cut = [one for one in CAME if one.cut]
-    kinds = ", ".join(f"{sum(one.how == how for one in cut)} {how}" for how in HOWS)
-    lines.append(f"{len(CAME)} points of seed {SEED}, {len(cut)} of them cut something ({kinds}).")
-    shown = [one for one in CAME if one.blocked is not None and one.slice_ is not None]
+    cut = [one for one in every if one.cut]
+    hows = dict.fromkeys(one.how for one in cut)
+    kinds = ", ".join(f"{sum(one.how == how for one in cut)} {how}" for how in hows)
+    lines.append(f"{len(every)} points of seed {seed}, {len(cut)} of them cut something ({kinds}).")
+    shown = [one for one in every if one.blocked is not None and one.slice_ is not None]
     if shown:
-        blocked, slices = (
-            [x for x in column if x] for column in list(zip(*shown, strict=True))[-2:]
-        )
+        blocked, slices = (max(column) for column in list(zip(*shown, strict=True))[-2:])
         lines.append(
-            f"The window was blocked for {1000 * max(blocked, default=0):.0f} ms at most, and "
-            f"worked for {1000 * max(slices, default=0):.0f} ms at a time at most."
+            f"The window was blocked for {1000 * blocked:.0f} ms at most, and worked for "
+            f"{1000 * slices:.0f} ms of the processor at a time at most."
         )
     return "\n".join(lines)

@@ -57,7 +57,7 @@ def cut(
         order(orders)
         ended(there)
         lost = ran.code != 0
-        points.came(points.Came("command", what, number + again, how, after, lost))
+        points.came(request, "command", what, number + again, how, after, lost)
         if lost:
             assert ran.objects[-1]["error"]["code"] in LOST, ran
         assert points.leftovers(there, tmp_path / "own", there.home, tmp_path) == []

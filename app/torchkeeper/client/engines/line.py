@@ -261,8 +261,10 @@ class Line(mux.Mux):
         assert self._process.stdin
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:  # it may still be of use to others, or hear of no end
+            threading.Thread(target=self._process.wait, name="line-over", daemon=True).start()
         self._listener.join(_GRACE)
         if not self.failure:
             misspoken = {"machine": self.machine, "why": f"{why[:1].upper()}{why[1:]}."}
