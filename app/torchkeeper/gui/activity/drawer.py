@@ -39,7 +39,7 @@ from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.activity.shown import JobRows
 from torchkeeper.gui.activity.under import Keys, under
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.engines import Latest, Listener
 from torchkeeper.gui.background.lookups import PastJobs
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
@@ -166,7 +166,7 @@ class Drawer(QFrame):
         self._before: QWidget | None = None
         self._window = window
         self._context, self._jobs = context, context.jobs
-        self._ticket: int | None = None
+        self._past = Latest(context.engines, self)
         #: The last look at what goes on on a machine.
         self._looks: dict[str, int] = {}
         self._chosen: shown.Shown | None = None
@@ -347,9 +347,8 @@ class Drawer(QFrame):
 
     def _ask(self, forget: list[str] | None) -> None:
         engines = self._context.engines
-        engines.forget(self._ticket)
         listener = Listener(result=self._told, failed=partial(self.notice.tell, again=True))
-        self._ticket = engines.background(listener, lookups.past_jobs, forget)
+        self._past.call(listener, lookups.past_jobs, forget)
         connected = self._context.places.connected
         for machine in [*self.rows.there]:
             if machine not in connected:
@@ -384,10 +383,6 @@ class Drawer(QFrame):
     def search(self) -> None:
         """Go to its search field."""
         go_to_field(self.filter)
-
-    def let_go(self) -> None:
-        """The window closes: nothing is waited for any more."""
-        self._context.engines.forget(self._ticket)
 
     @property
     def job(self) -> Job | None:

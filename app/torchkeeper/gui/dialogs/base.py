@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QToolButton, QWid
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder, theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import glossary as asking
@@ -395,48 +395,32 @@ class LeaveDialog(ConfirmDialog):
         self.accepted.connect(stop)
 
 
-class Latest(QObject):
-    """Asks one thing at a time; a newer question, or the end of its dialog, ends the one before."""
+class Typed(Latest):
+    """The same of what somebody types."""
 
-    def __init__(self, engines: Engines, parent: QObject) -> None:
-        super().__init__(parent)
-        self._engines = engines
-        self._ticket: int | None = None
+    def __init__(self, engines: Engines, owner: QObject) -> None:
+        super().__init__(engines, owner)
         self._next: Callable[[], None] | None = None
         self._timer = once(self, self._on, _TYPING_MS)
-        if isinstance(parent, QDialog):
-            parent.finished.connect(self.forget)
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is to come."""
-        return self._engines.waits(self._ticket) or self._next is not None
+        return super().busy or self._next is not None
 
-    def ask(
-        self, op: str, params: Mapping[str, object], heard: Listener, soon: bool = True, **more: Any
-    ) -> None:
-        """Ask; with ``soon`` not before the typing pauses. more: what a request has besides."""
+    def ask_soon(self, op: str, params: Mapping[str, object], heard: Listener, **more: Any) -> None:
+        """Ask once the typing pauses."""
         self.forget()
-
-        def begin() -> None:
-            self._ticket = self._engines.ask(op, params, heard, **more)
-
-        self._next = begin
-        if soon:
-            self._timer.start()
-        else:
-            self._on()
+        self._next = partial(self.ask, op, params, heard, **more)
+        self._timer.start()
 
     def _on(self) -> None:
-        begin, self._next = self._next, None
-        if begin:
-            begin()
+        if (ask := self._next) is not None:
+            ask()
 
     def forget(self) -> None:
-        """Nobody wants to know any more."""
         self._timer.stop()
         self._next = None
-        self._engines.forget(self._ticket)
+        super().forget()
 
 
 def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs import base
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice
+from torchkeeper.gui.dialogs.base import PlaceChoice, Typed
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
@@ -95,7 +95,7 @@ class CopyDialog(WorkDialog):
         self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
-        self._plan_of = Latest(engines, self)
+        self._plan_of = Typed(engines, self)
         self.target = target
         self._make()
         target.changed.connect(self._ask)
@@ -158,7 +158,8 @@ class CopyDialog(WorkDialog):
             failed = partial(self._told, None)
             heard = Listener(None, self._reading, self.secrets.take, self._told, failed)
             hold, before = chosen.selection.hold, () if naming is None else naming.before
-            self._plan_of.ask(COPY, params, heard, soon=soon, hold=hold, before=before)
+            ask = self._plan_of.ask_soon if soon else self._plan_of.ask
+            ask(COPY, params, heard, hold=hold, before=before)
         self._say()
 
     def _asks_for_names(self) -> bool:

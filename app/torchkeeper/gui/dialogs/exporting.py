@@ -14,8 +14,8 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.base import Typed, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -68,7 +68,7 @@ class ExportDialog(WorkDialog):
         self.there: messages.TargetResult | None = None
         self.error: UserError | None = None
         self._plan_of = Latest(engines, self)
-        self._target_of = Latest(engines, self)
+        self._target_of = Typed(engines, self)
         self._make()
         folder = str(settings.value(EXPORTED_TO) or "") or QDir.homePath()
         self.file.setText(os.path.join(folder, name))
@@ -97,7 +97,6 @@ class ExportDialog(WorkDialog):
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
         self.key.changed.connect(self._say)
-        self.finished.connect(self.key.stop)
         self.file = QLineEdit()
         self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
         line = forms.row((self.file, 1), self.browse)
@@ -137,7 +136,7 @@ class ExportDialog(WorkDialog):
         }
         heard = Listener(None, self._reading, self.secrets.take, self._planned, self._failed)
         hold = self._selection.hold
-        self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, soon=False, hold=hold)
+        self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, hold=hold)
         self._look(soon=False)
 
     def _more_known(self) -> None:
@@ -154,7 +153,8 @@ class ExportDialog(WorkDialog):
         else:
             params: messages.TargetParams = {"path": path}
             heard = Listener(result=self._looked, failed=self._not_looked)
-            self._target_of.ask(protocol.TARGET, params, heard, soon=soon)
+            ask = self._target_of.ask_soon if soon else self._target_of.ask
+            ask(protocol.TARGET, params, heard)
         self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:

@@ -19,7 +19,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, room_text
+from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, room_text
 from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
@@ -65,7 +65,7 @@ class ImportDialog(WorkDialog):
         super().__init__(parent, 720, "bundle", "mega-cache")
         self.setWindowTitle(self.tr("Import"))
         self._engines, self._start = engines, start
-        self._compare_of = Latest(engines, self)
+        self._compare_of = Typed(engines, self)
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
         none = self.tr("None: native objects keep the names they have")
@@ -289,7 +289,8 @@ class ImportDialog(WorkDialog):
             failed = partial(self._told, None)
             heard = Listener(None, self._comparing, self._stays.take, self._told, failed)
             before = () if naming is None else naming.before
-            self._compare_of.ask(protocol.COMPARE, params, heard, soon=soon, before=before)
+            ask = self._compare_of.ask_soon if soon else self._compare_of.ask
+            ask(protocol.COMPARE, params, heard, before=before)
         else:
             self._compare_of.forget()
         self._show_file()

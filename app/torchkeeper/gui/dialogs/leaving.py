@@ -14,7 +14,7 @@ from torchkeeper.client.signers import Key
 from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_file
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound
@@ -40,9 +40,9 @@ class KeyChoice(Compound):
     def __init__(self, engines: Engines, settings: QSettings, *, needed: bool = False) -> None:
         """needed: there is no way without a key."""
         super().__init__()
-        self._engines, self._settings, self._needed = engines, settings, needed
+        self._settings, self._needed = settings, needed
+        self._looked = Latest(engines, self)
         self._keys: list[Key] = []
-        self._ticket: int | None = None
         self._error: UserError | None = None
         #: The name of the key that is chosen, as far as it goes before the keys are known.
         self._wanted = str(settings.value(SIGN_WITH) or "")
@@ -78,15 +78,11 @@ class KeyChoice(Compound):
     @property
     def busy(self) -> bool:
         """Whether the keys are still being looked for."""
-        return self._engines.waits(self._ticket)
+        return self._looked.busy
 
     def keep(self) -> None:
         if self._error is None and (self._key is not None or not self._wanted):
             self._settings.setValue(SIGN_WITH, self._wanted)
-
-    def stop(self) -> None:
-        """Nobody waits for keys any more."""
-        self._engines.forget(self._ticket)
 
     @property
     def _key(self) -> Key | None:
@@ -94,9 +90,8 @@ class KeyChoice(Compound):
 
     def _look(self, file: str) -> None:
         """Look for the keys; file: one that was chosen, which is to be among them."""
-        self._engines.forget(self._ticket)
         listener = Listener(result=lambda found: self._found(found, file), failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.keys, file)
+        self._looked.call(listener, lookups.keys, file)
         self._fill()
 
     def _found(self, found: lookups.Keys, file: str) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QListWidget, QWidget
 from torchkeeper.client.engines import far
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -204,12 +204,11 @@ class RecipeChoice(Compound):
         one, until somebody chooses. rows: of the list of variants.
         """
         super().__init__()
-        self._engines = engines
+        self._looked, self._list = Latest(engines, self), Latest(engines, self)
         #: What is chosen: BUILTIN, files and folders.
         self.names = list(names) or [BUILTIN]
         self._into, self._free = into, not names
         self._listed: Sequence[Listed] = ()
-        self._ticket: int | None = None
         self.made: Made | None = None
         self.error: UserError | None = None
         explain(self, "recipe")
@@ -228,7 +227,7 @@ class RecipeChoice(Compound):
         self._fill([])
         self.combo.activated.connect(self._picked)
         # Where the list cannot be read, which the dialog of recipes says, files can be chosen.
-        self._list_ticket = engines.background(Listener(result=self._fill), known.listed)
+        self._list.call(Listener(result=self._fill), known.listed)
         self._look()
 
     def choose(self, names: Sequence[str], free: bool = False) -> None:
@@ -243,11 +242,6 @@ class RecipeChoice(Compound):
         last = known.last_into(self._listed, place) if self._free else ""
         if last and [last] != self.names:
             self.choose([last], free=True)
-
-    def let_go(self) -> None:
-        """Hear no more: the dialog closes."""
-        for ticket in (self._ticket, self._list_ticket):
-            self._engines.forget(ticket)
 
     def _fill(self, listed: Sequence[Listed]) -> None:
         with QSignalBlocker(self.combo):
@@ -293,10 +287,9 @@ class RecipeChoice(Compound):
             self.running.emit()
 
     def _look(self) -> None:
-        self._engines.forget(self._ticket)
         self._told(None)
         listener = Listener(result=self._told, failed=lambda error: self._told(None, error))
-        self._ticket = self._engines.background(listener, known.made, list(self.names))
+        self._looked.call(listener, known.made, list(self.names))
 
     def _told(self, made: Made | None, error: UserError | None = None) -> None:
         self.made, self.error = made, error

@@ -13,7 +13,7 @@ from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, wi
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_target
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
@@ -41,9 +41,8 @@ class ProfileImport(Dialog):
         """names: of the profiles that there are."""
         super().__init__(parent, 640, "profile")
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
-        self._engines, self._names, self._taking = engines, list(names), take
-        self._path = path
-        self._ticket: int | None = None
+        self._names, self._taking = list(names), take
+        self._path, self._asked_of = path, Latest(engines, self)
         self.offered: Offered | None = None
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
@@ -84,18 +83,14 @@ class ProfileImport(Dialog):
         self.resize_within(1000, 640)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
-        self.finished.connect(lambda: engines.forget(self._ticket))
         self._read()
 
     def _read(self, *_: object) -> None:
-        self._engines.forget(self._ticket)
         self.offered = None
         self.go.setEnabled(False)
         listener = Listener(result=self._show, failed=self._failed)
         form, container = (str(x.currentData() or "") for x in (self.format, self.container))
-        self._ticket = self._engines.background(
-            listener, known_profiles.offered, self._path, form, container
-        )
+        self._asked_of.call(listener, known_profiles.offered, self._path, form, container)
 
     def _failed(self, error: UserError) -> None:
         for widget in (self._asked, self.taken, self.left, self.left_title, self.taken_title):

@@ -58,7 +58,6 @@ class ProgramDialog(Dialog):
         self.finished.connect(lambda _: engines.forget(self._ticket))
         for choice in (self.environment, self.profile):
             choice.changed.connect(self._say)
-        self.finished.connect(self.profile.let_go)
         self._look()
 
     def _lay_out(self) -> None:

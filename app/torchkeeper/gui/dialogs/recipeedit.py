@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLabel, QPlai
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_files, choose_target, confirm
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.recipes import forming, known
@@ -62,7 +62,7 @@ class RecipeEditor(UnsavedDialog):
         self._saved_text: str | None = None
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
-        self._ticket: int | None = None
+        self._look_at = Latest(engines, self)
         #: Of reading and writing the file.
         self._tickets: list[int] = []
         self._example, self._beside = example, ""
@@ -172,11 +172,9 @@ class RecipeEditor(UnsavedDialog):
             self._timer.start()
 
     def _look(self) -> None:
-        self._engines.forget(self._ticket)
         path = self.path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
-        listener = Listener(result=self._told)
-        self._ticket = self._engines.background(listener, known.looked, text, path)
+        self._look_at.call(Listener(result=self._told), known.looked, text, path)
 
     def _told(self, looked: Looked) -> None:
         self.looked = looked
@@ -298,7 +296,6 @@ class RecipeEditor(UnsavedDialog):
         self._save(lambda: self.warm.emit(self.path))
 
     def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
         for ticket in self._tickets:
             # What is being written is written.
             self._engines.leave(ticket, cancel=False)

@@ -303,7 +303,6 @@ class ServerDialog(Dialog):
 
     def done(self, result: int) -> None:
         self.trial.clear()
-        self.keep.stop()
         super().done(result)
 
     @property

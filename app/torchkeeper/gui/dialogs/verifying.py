@@ -58,7 +58,6 @@ class VerifyDialog(WorkDialog):
         self.environment = EnvironmentChoice(environments, "verify")
         self.recipe = RecipeChoice(engines, recipes, rows=2, into=place)
         self.recipe.changed.connect(self._say)
-        self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self._abouts = {name: forms.label("", "muted", wrap=True) for name in RUNS}

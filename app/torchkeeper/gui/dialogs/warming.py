@@ -15,8 +15,8 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, file_text, replace_text
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -60,7 +60,7 @@ class ThenChoice(QWidget):
     def __init__(self, engines: Engines, places: Sequence[Place], name: str) -> None:
         """name: the bundle to begin with, an absolute path."""
         super().__init__()
-        self._look = Latest(engines, self)
+        self._look = Typed(engines, self)
         #: What is at the file's path (operation ``target``); None while nobody knows.
         self._there: TargetResult | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
@@ -108,10 +108,6 @@ class ThenChoice(QWidget):
             self.server.setCurrentIndex(row)
             self.publish.setChecked(True)
 
-    def let_go(self) -> None:
-        """Hear no more: the dialog closes."""
-        self._look.forget()
-
     @property
     def _path(self) -> str | None:
         file = os.path.expanduser(self.file.text().strip())
@@ -124,7 +120,7 @@ class ThenChoice(QWidget):
         if self.bundle.isChecked() and self._path is not None:
             params: TargetParams = {"path": self._path}
             heard = Listener(result=self._told, failed=self._unknown)
-            self._look.ask(protocol.TARGET, params, heard)
+            self._look.ask_soon(protocol.TARGET, params, heard)
         self._say()
 
     def _told(self, there: TargetResult) -> None:
@@ -172,7 +168,7 @@ class ProfileChoice(Compound):
     def __init__(self, engines: Engines, first: str = "") -> None:
         """first: the name of the one to begin with; "" for the session's."""
         super().__init__()
-        self._engines, self._first = engines, first
+        self._first = first
         self._facts: Env | None = None
         self._into = ""
         self._profiles: dict[str, Profile] = {}
@@ -187,8 +183,8 @@ class ProfileChoice(Compound):
         self.setFocusProxy(self.combo)
         self.about.hide()
         self.combo.currentIndexChanged.connect(self._say)
-        listener = Listener(result=self._fill, failed=self._failed)
-        self._ticket = engines.background(listener, known_profiles.listed)
+        heard = Listener(result=self._fill, failed=self._failed)
+        Latest(engines, self).call(heard, known_profiles.listed)
 
     @property
     def name(self) -> str:
@@ -207,10 +203,6 @@ class ProfileChoice(Compound):
         if (facts, into) != (self._facts, self._into):
             self._facts, self._into = facts, into
             self._tell()
-
-    def let_go(self) -> None:
-        """Nobody waits for the answer any more."""
-        self._engines.forget(self._ticket)
 
     def _fill(self, every: Sequence[Kept]) -> None:
         self.read = True
@@ -261,8 +253,7 @@ class Foreseen(QWidget):
 
     def __init__(self, engines: Engines) -> None:
         super().__init__()
-        self._engines = engines
-        self._ticket: int | None = None
+        self._look = Latest(engines, self)
         self._asked: object = None
         self._problems: dict[str, int] = {}
         self.said = forms.label("", "warning", wrap=True)
@@ -278,7 +269,7 @@ class Foreseen(QWidget):
         if asked == self._asked:
             return
         self._asked = asked
-        self.let_go()
+        self._look.forget()
         self._problems = {}
         self._say()
         # The built-in one has nothing that could be missing; but the place may be no good.
@@ -287,10 +278,7 @@ class Foreseen(QWidget):
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
         params: VariantsParams = {**options, "recipes": recipes}
-        self._ticket = self._engines.ask(protocol.VARIANTS, params, listener, python=python)
-
-    def let_go(self) -> None:
-        self._engines.forget(self._ticket)
+        self._look.ask(protocol.VARIANTS, params, listener, python=python)
 
     def _rows(self, rows: list[VariantsRow]) -> None:
         for row in rows:
@@ -371,8 +359,6 @@ class WarmDialog(WorkDialog):
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.profile, self.then):
             choice.changed.connect(self._say)
-        for part in (self.recipe, self.foreseen, self.profile, self.then):
-            self.finished.connect(part.let_go)
         self.device.currentIndexChanged.connect(self._say)
         self._say()
 

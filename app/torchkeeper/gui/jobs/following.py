@@ -93,8 +93,6 @@ class Following(QObject):
         """The window closes: what is cut off is kept as such."""
         if self._keeper is not None:
             self._keeper.close()
-        if self._drawer is not None:
-            self._drawer.let_go()
 
     def _turned(self) -> None:
         self._status.activity.setChecked(self.open is not None)

@@ -16,7 +16,7 @@ from torchkeeper.client.words import explaining, say
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui import actions, theme
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.engines import Latest, Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
@@ -66,12 +66,11 @@ class ComparePage(Page):
         super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
         explain(self, "key-factor")
         self._context = context
-        self._engines = context.engines
+        self._explain = Latest(context.engines, self)
         self._side_a: Side | None = None
         self._side_b: Side | None = None
         self._asked: Pair | None = None
         self._past: list[Pair] = []
-        self._ticket: int | None = None
         self._rows: list[Any] = []
         self._left: list[LeftFinding] = []
         self._places: list[str] = []
@@ -191,9 +190,6 @@ class ComparePage(Page):
         else:
             super().keyPressEvent(event)
 
-    def let_go(self) -> None:
-        self._engines.forget(self._ticket)
-
     def search(self) -> bool:
         return go_to_field(self.search_box) if self._search_line.isVisible() else True
 
@@ -246,7 +242,7 @@ class ComparePage(Page):
             button.setEnabled(self.found is not None)
 
     def _forget(self) -> None:
-        self._engines.forget(self._ticket)
+        self._explain.forget()
         self._asked = self.found = None
         self._rows, self._left = [], []
         self.notice.tell(None)
@@ -298,7 +294,7 @@ class ComparePage(Page):
             params["nearest"] = self._places
         listener = Listener(rows=self._rows.extend, progress=self._progress, result=self._answered,
                             findings=self._findings, failed=self._failed)  # fmt: skip
-        self._ticket = self._engines.ask(protocol.EXPLAIN, params, listener)
+        self._explain.ask(protocol.EXPLAIN, params, listener)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._asked is not None and self._asked.b is None and unit == "entries":

@@ -138,10 +138,6 @@ class DoctorPage(Page):
         if self.again.isEnabled() and not self.diagnosis.running:
             self.run()
 
-    def let_go(self) -> None:
-        self.mender.drop()
-        self.diagnosis.close()
-
     def _show_setting(self, name: str) -> None:
         from torchkeeper.gui.pages.profiles.page import SettingsPage
 

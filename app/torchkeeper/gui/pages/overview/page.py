@@ -165,9 +165,6 @@ class OverviewPage(Page):
         self._discovery.refresh()
         self._look()
 
-    def let_go(self) -> None:
-        self.looking.cancel()
-
     def _places(self) -> list[str]:
         return [place.path for place in self._context.places.beside() if place.exists]
 
