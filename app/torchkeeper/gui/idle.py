@@ -34,6 +34,17 @@ def once(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> QTim
     return timer
 
 
+def soon(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> Callable[..., None]:
+    """Has ``then`` called so long afterwards, once for however often it is called until then."""
+    timer = once(parent, then, after_ms)
+
+    def start(*_: object) -> None:
+        if not timer.isActive():
+            timer.start()
+
+    return start
+
+
 class IdleTasks(QObject):
     """Steps that are taken one in a turn of the event loop, from ``start`` on."""
 

@@ -98,7 +98,7 @@ def running(report: Report) -> ProcessesTold:
             if os.stat(f"{proc.PROC}/{pid}").st_uid != os.geteuid():
                 hidden += proc.is_program(pid)
                 continue
-            parents[pid] = int(_stat(pid)[1])
+            parents[pid] = int(proc.status(pid)[1])
             command = proc.arguments(pid)
             if pid == os.getpid() or not command[0] or proc.is_ours(command):
                 continue
@@ -130,7 +130,7 @@ def checked(pid: int) -> None:
     if not os.path.exists(f"{proc.PROC}/self/maps"):
         raise Problem("processes-untold")
     try:
-        found = _stat(pid)
+        found = proc.status(pid)
         command = proc.read(pid, "cmdline")
         owner = os.stat(f"{proc.PROC}/{pid}").st_uid
     except PermissionError:
@@ -304,11 +304,6 @@ def root_of(path: str) -> tuple[str, str] | None:
     return None
 
 
-def _stat(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat, from the state on."""
-    return proc.read(pid, "stat").rpartition(b")")[2].split()
-
-
 def _started(pid: int) -> float | None:
     """When a process was started, in seconds since 1970."""
     with (
@@ -316,7 +311,7 @@ def _started(pid: int) -> float | None:
         open(f"{proc.PROC}/stat", "rb") as stream,
     ):
         begun = next(int(line.split()[1]) for line in stream if line.startswith(b"btime "))
-        return begun + int(_stat(pid)[19]) / os.sysconf("SC_CLK_TCK")
+        return begun + int(proc.status(pid)[19]) / os.sysconf("SC_CLK_TCK")
     return None
 
 

@@ -18,7 +18,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, room_text
 from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -82,7 +82,7 @@ class ImportDialog(WorkDialog):
         self._required = False
         #: Whether the environment has yet to name native objects; the target of Import meanwhile.
         self._waits, self._early = False, ""
-        self._tickets = [engines.background(Listener(result=self._told_signers), lookups.signers)]
+        Latest(engines, self).call(Listener(result=self._told_signers), lookups.signers)
         self._tree = self._make_tree()
         self._detail = KindTable(self.tr("Contents, by kind"), 4, compared=True)
         self._heading = forms.label("", "heading", wrap=True)
@@ -172,8 +172,6 @@ class ImportDialog(WorkDialog):
     def done(self, result: int) -> None:
         self.names.forget()
         self.prospects.forget()
-        for ticket in self._tickets:
-            self._engines.forget(ticket)
         super().done(result)
 
     def _inspect(self, number: int) -> None:
@@ -186,7 +184,7 @@ class ImportDialog(WorkDialog):
 
             listener = Listener(result=told, failed=lambda _: told(None))
             params: messages.RunnableParams = {"place": file.path}
-            self._tickets.append(self._engines.ask(protocol.RUNNABLE, params, listener))
+            Latest(self._engines, self).ask(protocol.RUNNABLE, params, listener)
 
         def failed(error: UserError) -> None:
             file.fail(error)
@@ -195,7 +193,7 @@ class ImportDialog(WorkDialog):
         listener = Listener(rows=file.add, result=listed, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         params: ListParams = {"place": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask(protocol.LIST, params, listener))
+        Latest(self._engines, self).ask(protocol.LIST, params, listener)
 
     def _read(self, number: int) -> None:
         file = self.files[number]
@@ -237,7 +235,7 @@ class ImportDialog(WorkDialog):
             self._allow()
 
         about: SignatureParams = {"file": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask(protocol.SIGNATURE, about, Listener(result=seen)))
+        Latest(self._engines, self).ask(protocol.SIGNATURE, about, Listener(result=seen))
 
     def _say_trust(self) -> None:
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""

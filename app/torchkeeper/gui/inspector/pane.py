@@ -53,8 +53,8 @@ Lookup = Callable[[Sequence[Need]], dict[Need, str]]
 class FilesPane(QWidget):
     """Path, size and time of each file."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._root = ""
         self._files: list[EntryFile] = []
         titles = self.tr("Path"), self.tr("Size"), self.tr("Last change")
@@ -126,8 +126,8 @@ class Inspector(QFrame):
     #: The first entry is to be selected.
     first = Signal()
 
-    def __init__(self, engines: Engines, lookup: Lookup, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engines: Engines, lookup: Lookup) -> None:
+        super().__init__()
         self.setObjectName("pane")
         self.setAccessibleName(self.tr("Inspector"))
         self._engines, self._lookup = engines, lookup

@@ -51,8 +51,8 @@ class VerdictCard(QFrame):
     #: An action of the window is wanted.
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("card")
         self._verdict = ""
         self.mark = forms.label("")
@@ -159,8 +159,8 @@ class Sharing(QWidget):
     #: The entry is to be exported; True where what was found is to be redacted.
     export = Signal(bool)
 
-    def __init__(self, engines: Engines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
         self._search = Latest(engines, self)
         self._entry: Entry | None = None
         self._place = ""
@@ -285,8 +285,8 @@ class Measured(QWidget):
 
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.beside: Beside | None = None
         self.setAccessibleName(self.tr("Last verification of the place"))
         self.title = forms.label(self.tr("Last verification of the place"), "section")
@@ -333,8 +333,8 @@ class SummaryPage(QScrollArea):
 
     asked = Signal(str)
 
-    def __init__(self, engines: Engines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
         self.setAccessibleName(self.tr("Summary"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)

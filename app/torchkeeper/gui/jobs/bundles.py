@@ -15,7 +15,7 @@ from torchkeeper.client import carrying, signers
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import IMPORT
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment
 
@@ -114,8 +114,7 @@ class Names(QObject):
 
     def __init__(self, engines: Engines, parent: QObject) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._ticket: int | None = None
+        self._asked = Latest(engines, self)
         self._of: tuple[str, object, tuple[str, ...]] | None = None
         self.error: UserError | None = None
         #: What an engine is told; None where there is no environment, or it is not known yet.
@@ -124,7 +123,7 @@ class Names(QObject):
     @property
     def busy(self) -> bool:
         """Whether the environment has yet to answer."""
-        return self._engines.waits(self._ticket)
+        return self._asked.busy
 
     def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
         """Have the objects of files named; nothing is asked twice. Without an environment that has
@@ -157,11 +156,11 @@ class Names(QObject):
 
         listener = Listener(rows=take, result=over, failed=failed)
         params: entries.NamesParams = {"files": wanted}
-        self._ticket = self._engines.ask(protocol.NAMES, params, listener, python=env.python)
+        self._asked.ask(protocol.NAMES, params, listener, python=env.python)
 
     def forget(self) -> None:
         """Nobody wants to know any more."""
-        self._engines.forget(self._ticket)
+        self._asked.forget()
         self._of = self.naming = self.error = None
 
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QListView, QMenu, QScrollArea, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.idle import once
+from torchkeeper.gui.idle import soon
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class SideList(QListView):
         self.keys: frozenset[Qt.Key] = frozenset()
         #: Whether the current item is marked while the list has the focus: for who uses keys.
         self.ring = False
-        self._fitting = once(self, self.fit)
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         #: What becomes of what is dragged, where it is; None where that is not on the list.
@@ -97,15 +96,11 @@ class SideList(QListView):
     def hold(self, model: QAbstractItemModel) -> None:
         """Show what is in a model."""
         self.setModel(model)
+        fit_soon = soon(self, self.fit)
         for change in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.modelReset,
                        model.dataChanged):  # fmt: skip
-            change.connect(self._fit_soon)
+            change.connect(fit_soon)
         self.fit()
-
-    def _fit_soon(self, *_: object) -> None:
-        # Once for however much has changed at a time.
-        if not self._fitting.isActive():
-            self._fitting.start()
 
     def fit(self) -> None:
         """Be as high as what is in it."""
