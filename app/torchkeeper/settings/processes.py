@@ -28,7 +28,6 @@ from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import About
 from torchkeeper.settings.known import BY_NAME, SETTINGS, Setting
 from torchkeeper.settings.origins import FOLDER, Origin, Override, Versions, comes_to, shown
-from torchkeeper.settings.programs import Where, program
 from torchkeeper.settings.shapes import OfProcessTold, ProcessesTold, ProcessTold
 from torchkeeper.stores import processes as proc
 
@@ -157,7 +156,7 @@ def look_into(pid: int) -> Process:
     torch, triton = package(paths, "/torch/lib/libtorch"), package(paths, "/triton/_C/libtriton")
     python = interpreter(pid, os.readlink(f"{proc.PROC}/{pid}/exe"), command, env, cwd, torch)
     # What is run is known past the options of the interpreter.
-    called, runs = command, program(command, cwd, "", "")
+    called, runs = command, programs.program(command, cwd, "", "")
     if runs.kind in ("script", "module"):
         called = [command[0], *(["-m"] if runs.kind == "module" else []), runs.main, ""]
     loaded = torch is not None or proc.TORCH.search(maps) is not None
@@ -392,7 +391,7 @@ def _file(path: str, cwd: str) -> str:
     return path if len(path) <= _MAX_PATH else f"…{path[-_MAX_PATH:]}"
 
 
-def _is_sure(one: Where) -> bool:
+def _is_sure(one: programs.Where) -> bool:
     """Whether it is done in any case, and has its effect from there on and for good."""
     what = one.what
     if not (one.sure and what.top):
@@ -415,7 +414,7 @@ class _Seeing:
     default: str
     lost: bool
 
-    def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
+    def origin(self, setting: Setting, found: tuple[programs.Where, ...]) -> Origin:
         version = self.versions.of(setting)
         if version is not None and not known.there(setting, version):
             return Origin(setting.name, None, "absent")
@@ -455,7 +454,7 @@ class _Seeing:
             by = "unknown"  # which torch it has is not to be seen, or its environment is not
         return Origin(setting.name, shown(setting, value), by, variable or "")
 
-    def _override(self, one: Where, variable: str) -> Override:
+    def _override(self, one: programs.Where, variable: str) -> Override:
         what = one.what
         wins: bool | None = None
         if what.how in ("assigned", "patched", "options") and variable:
@@ -473,7 +472,7 @@ class _Seeing:
         return Override(where, what.how, what.value, what.computed, wins)
 
     def _folder_seen(
-        self, setting: Setting, plain: Origin, overrides: list[tuple[Where, Override]]
+        self, setting: Setting, plain: Origin, overrides: list[tuple[programs.Where, Override]]
     ) -> Origin | None:
         """The folder that it really uses, where it has files of one open or mapped."""
         kind = _KINDS[setting.name]

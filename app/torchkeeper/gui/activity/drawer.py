@@ -36,11 +36,9 @@ from torchkeeper.engine.protocol import FOLLOW, JOBS, RUN
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
-from torchkeeper.gui.activity.shown import JobRows
 from torchkeeper.gui.activity.under import Keys, under
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Latest, Listener
-from torchkeeper.gui.background.lookups import PastJobs
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
@@ -64,11 +62,11 @@ class JobDelegate(QStyledItemDelegate):
     """A job in two lines: title and time, state and progress; or the heading of a day."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        height, heading = option.fontMetrics.height(), index.data(JobRows.ItemRole) is None
+        height, heading = option.fontMetrics.height(), index.data(shown.JobRows.ItemRole) is None
         return QSize(200, height + 16 if heading else 2 * height + 26)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        one = index.data(JobRows.ItemRole)
+        one = index.data(shown.JobRows.ItemRole)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if one is not None:
@@ -172,7 +170,7 @@ class Drawer(QFrame):
         self._chosen: shown.Shown | None = None
         #: Whether what was done is not listed because it was forgotten.
         self._cleared = False
-        self.rows = JobRows(context.jobs, self)
+        self.rows = shown.JobRows(context.jobs, self)
         self.filter = SearchBox(self.tr("Search the jobs"))
         self.filter.setMaximumWidth(_WIDE[0])
         self.list = QListView()
@@ -366,7 +364,7 @@ class Drawer(QFrame):
         if any(one.state == State.RUNNING for one in jobs):
             self._again.start()
 
-    def _told(self, said: PastJobs) -> None:
+    def _told(self, said: lookups.PastJobs) -> None:
         self.notice.tell(None)
         lines = say.count(said.kept.damaged, "line", "lines")
         text = self.tr("{} of the history cannot be read.").format(lines)

@@ -20,7 +20,6 @@ from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import glossary as asking
 from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
 from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
@@ -53,7 +52,7 @@ class Dialog(QDialog):
         self.setMinimumWidth(width)
         self.body = forms.column(margin=24)
         self.setLayout(self.body)
-        self._scrolled: Scrolled | None = None
+        self._scrolled: forms.Scrolled | None = None
         # The window's own does not reach a dialog.
         QShortcut(QKeySequence("Shift+F1"), self, partial(asking.explain_focused, self))
 
@@ -114,7 +113,7 @@ class Dialog(QDialog):
         """
         edges = self.body.contentsMargins()
         self.body.setContentsMargins(0, 0, 0, 0)
-        self._scrolled = Scrolled(Yielding(self.body), 0)
+        self._scrolled = forms.Scrolled(forms.Yielding(self.body), 0)
         self._button_row = forms.row(*before, forms.REST, *ways)
         self._whole = forms.column((self._scrolled, 1), *pinned, forms.GAP, self._button_row)
         self._whole.setContentsMargins(edges)
@@ -178,7 +177,7 @@ def confirm(
     return dialog
 
 
-class PlaceChoice(Compound):
+class PlaceChoice(forms.Compound):
     """One of the places, or a folder chosen or typed now, which need not exist yet. All are on the
     machine of the ``current`` one.
     """
@@ -188,7 +187,7 @@ class PlaceChoice(Compound):
     def __init__(self, places: Sequence[Place], current: str | None, reads: bool = False) -> None:
         """reads: whether nothing is written there, so that it may be one that takes nothing."""
         super().__init__()
-        self.combo = Choice(30)
+        self.combo = forms.Choice(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(self.combo.InsertPolicy.NoInsert)
         self._read_only = {place.path for place in places if place.read_only and not reads}

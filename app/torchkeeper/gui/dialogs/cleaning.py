@@ -21,7 +21,6 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.dead import REASONS
@@ -255,10 +254,10 @@ class CleanDialog(Dialog):
         self.found.close(self._going)
 
     def _make_limits(self) -> None:
-        self.days = Number(0, 3650)
+        self.days = forms.Number(0, 3650)
         one, some = self.tr(" day"), self.tr(" days")
-        self.budget = Number(0, 999_999)
-        self.unit = Choice()
+        self.budget = forms.Number(0, 999_999)
+        self.unit = forms.Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
         for number in (self.days, self.budget):

@@ -15,7 +15,6 @@ from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs import base
-from torchkeeper.gui.dialogs.base import PlaceChoice, Typed
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
@@ -51,7 +50,7 @@ class Chosen(NamedTuple):
     claims: Claims | None = None
 
 
-class TargetChoice(PlaceChoice):
+class TargetChoice(base.PlaceChoice):
     """A place to copy to, or a bundle that is to be made."""
 
     def __init__(self, places: Sequence[Place], current: str | None, bundle: str) -> None:
@@ -95,7 +94,7 @@ class CopyDialog(WorkDialog):
         self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
-        self._plan_of = Typed(engines, self)
+        self._plan_of = base.Typed(engines, self)
         self.target = target
         self._make()
         target.changed.connect(self._ask)

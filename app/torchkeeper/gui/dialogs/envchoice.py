@@ -17,13 +17,12 @@ from torchkeeper.gui.verdicts.environments import (
     summary_of,
 )
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Compound
 from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.verdict.probed import Env
 
 
-class EnvironmentChoice(Compound):
+class EnvironmentChoice(forms.Compound):
     """Follows the choice of the window and says what that is; a dialog can have one of its own."""
 
     #: It is another, or more is known of it.

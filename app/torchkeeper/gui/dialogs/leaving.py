@@ -17,7 +17,6 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_file
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _LISTED = 200
 _NAMED = 4
 
 
-class KeyChoice(Compound):
+class KeyChoice(forms.Compound):
     """Looks for the keys itself; ``value`` is the name of the chosen one (``client.signers``)."""
 
     changed = Signal()
@@ -49,7 +48,7 @@ class KeyChoice(Compound):
         #: Why the file that was chosen holds no key.
         self._wrong: UserError | None = None
         self._without_agent = ""
-        self.combo = Choice(30)
+        self.combo = forms.Choice(30)
         self.combo.activated.connect(lambda *_: self._chosen())
         self.file = forms.button(self.tr("Other &key…"), self._browse, enter=False)
         self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
@@ -207,7 +206,7 @@ class SecretChoice(QWidget):
         self.heading = forms.label("", "heading")
         self.list = forms.read_only_text(self.tr("Secrets that were found"))
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
-        self.choice = Choice()
+        self.choice = forms.Choice()
         self.choice.setPlaceholderText(self.tr("Choose what to do with them"))
         self.choice.addItem(self.tr("Redact them: write an x for each character"), "redact")
         self.choice.addItem(self.tr("Leave these entries out"), "leave")

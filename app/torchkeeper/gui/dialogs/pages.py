@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QLayout, QWidget
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.forms import Scrolled, Yielding
 
 #: Pixels of what is scrolled that are seen at least, and those for what is only said later.
 _LEAST, _LATER = 96, 48
@@ -22,7 +21,7 @@ class ChoicePage(QWidget):
 
     def __init__(self, body: QLayout, *buttons: QWidget) -> None:
         super().__init__()
-        self.inside = Scrolled(Yielding(body), _LEAST)
+        self.inside = forms.Scrolled(forms.Yielding(body), _LEAST)
         #: The last of them is the one that goes on.
         self._row = forms.row(forms.REST, *buttons, margin=(0, forms.GAP, 0, 0))
         #: Why the last button is off, over the buttons, as what says it otherwise may be below the

@@ -19,7 +19,6 @@ from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -95,9 +94,9 @@ class ExpiryDialog(Dialog):
             place=printable(place),
         )
         forms.add(self.body, forms.label(where, "muted", wrap=True), forms.GAP)
-        self.number = Number(1, 999, self.tr("How many"))
+        self.number = forms.Number(1, 999, self.tr("How many"))
         self.number.setValue(30)
-        self.unit = Choice()
+        self.unit = forms.Choice()
         self.unit.addItems(
             [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
              self.tr("never")]

@@ -12,7 +12,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.client import signers
-from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
@@ -379,7 +378,7 @@ class SignDialog(WorkDialog):
         return (self.signature is not None or self.error is not None) and not self.key.busy
 
     def _look(self) -> None:
-        about: SignatureParams = {"file": self._file, "signers": signers_file()}
+        about: SignatureParams = {"file": self._file, "signers": signers.signers_file()}
         heard = Listener(result=self._told, failed=partial(self._told, None))
         self._signature_of.ask(protocol.SIGNATURE, about, heard)
         self._told(None)

@@ -10,7 +10,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.client.profiles import profile as applying
-from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -23,11 +22,9 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
-from torchkeeper.gui.pages.profiles.drafts import Kept
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import About, about_of
 from torchkeeper.settings.rules import check
@@ -71,7 +68,7 @@ class ThenChoice(QWidget):
         self.check.setContentsMargins(forms.CHECK, 0, 0, 0)
         self.replace = QCheckBox()
         self.publish = QCheckBox(self.tr("P&ublish to a server"))
-        self.server = Choice(16)
+        self.server = forms.Choice(16)
         self.server.setAccessibleName(self.tr("Server"))
         for place in places:
             if place.server and not place.read_only:
@@ -159,7 +156,7 @@ class ThenChoice(QWidget):
         choose_target(self, self.tr("Write a bundle"), self.file.text(), kinds, self.file.setText)
 
 
-class ProfileChoice(Compound):
+class ProfileChoice(forms.Compound):
     """Reads the profiles in the worker's thread; says below what is wrong with the chosen one."""
 
     #: Another was chosen, or more is known of it.
@@ -171,10 +168,10 @@ class ProfileChoice(Compound):
         self._first = first
         self._facts: Env | None = None
         self._into = ""
-        self._profiles: dict[str, Profile] = {}
+        self._profiles: dict[str, applying.Profile] = {}
         #: Whether what there is was read: before, nothing is known of the one to begin with.
         self.read = False
-        self.combo = Choice()
+        self.combo = forms.Choice()
         self.combo.offer([(self.tr("As in my session"), "")])
         self.about = forms.label("", "muted", wrap=True)
         self.moved = forms.label("", "muted", wrap=True)
@@ -204,7 +201,7 @@ class ProfileChoice(Compound):
             self._facts, self._into = facts, into
             self._tell()
 
-    def _fill(self, every: Sequence[Kept]) -> None:
+    def _fill(self, every: Sequence[known_profiles.Kept]) -> None:
         self.read = True
         self._profiles = {one.name: one.profile for one in every if one.profile is not None}
         text = self.tr("Profile {}")
@@ -345,8 +342,8 @@ class WarmDialog(WorkDialog):
                     "programs that set it, too, find the entries."),
         )  # fmt: skip
         self.device = DeviceChoice()
-        self.jobs_at_once = Number(1, cores())
-        self.limit = Number(0, MOST_LIMIT)
+        self.jobs_at_once = forms.Number(1, cores())
+        self.limit = forms.Number(0, MOST_LIMIT)
         self.limit.setSpecialValueText(self.tr("No limit"))
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)

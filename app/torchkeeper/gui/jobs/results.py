@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.gui.background.lookups import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 
@@ -80,7 +79,7 @@ class Results(QObject):
             shown = Listener(result=lambda found: self._revealed(path, found))
             self._context.engines.background(shown, lookups.revealed, path)
 
-    def _revealed(self, path: str, found: Revealed) -> None:
+    def _revealed(self, path: str, found: lookups.Revealed) -> None:
         if found.shown:
             return
         name = printable(path)

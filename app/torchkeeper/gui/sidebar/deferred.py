@@ -18,7 +18,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.idle import every, once, soon
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
+from torchkeeper.gui.sidebar.envlist import EnvironmentList, EnvironmentsPane
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
     from torchkeeper.client.overviewing import PlaceTold
     from torchkeeper.engine.messages.places import DuResult
-    from torchkeeper.gui.background.lookups import Room
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.pages.overview.page import OverviewPage
     from torchkeeper.gui.places.discovery import Discovery
-    from torchkeeper.gui.sidebar.envlist import EnvironmentList
     from torchkeeper.gui.sidebar.pane import Sidebar
 
 
@@ -272,7 +270,7 @@ class Gauge(QObject):
     def _ask_room(self, path: str) -> None:
         self._waiting.add(path)
 
-        def answered(found: Room) -> None:
+        def answered(found: lookups.Room) -> None:
             self._waiting.discard(path)
             if path in self._silent:
                 self._silent.discard(path)

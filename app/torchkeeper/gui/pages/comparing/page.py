@@ -24,11 +24,10 @@ from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.lists import Offer
-from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.table.mimedata import BUNDLES, Carried, Rows, no_bundle
 from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.notice import Notice
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.table.mimedata import Rows
 
 #: Differences from which on there is a search field.
 _MANY = 8
@@ -102,7 +100,7 @@ class ComparePage(Page):
         hint = self.tr("Show the page again from which you came (Escape)")
         self.back = forms.button("", self._context.pages.back, hint)
         theme.follow(self.back, lambda: self.back.setIcon(theme.icon("back")))
-        self.past = Choice(characters=24)
+        self.past = forms.Choice(characters=24)
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
         self.past.setPlaceholderText(self.tr("Earlier comparisons"))

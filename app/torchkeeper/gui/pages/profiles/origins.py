@@ -22,7 +22,6 @@ from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import Table, columns
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
@@ -80,7 +79,7 @@ class OriginsTab(QWidget):
         self.found: Settled | None = None
         self._going = ""
         self.processes: list[Process] = []
-        self.of = Choice(characters=40)
+        self.of = forms.Choice(characters=40)
         hint = self.tr("Look for processes, and ask again")
         self.again = forms.button(self.tr("&Refresh"), self.refresh, hint, enter=False)
         self.all = QCheckBox(self.tr("Show &all settings"))

@@ -23,7 +23,6 @@ from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -96,7 +95,7 @@ class RecipesPage(Page):
         self.notice = Notice()
         self.box = forms.line_edit(self.tr("Filter recipes"))
         # Both stand beside the list for the chosen one.
-        self.tree = Fitted(NAME, (VARIANTS, SOURCE))
+        self.tree = lists.Fitted(NAME, (VARIANTS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True, selectable=True)
         self.facts = forms.label("", "muted", wrap=True, selectable=True)
