@@ -24,10 +24,9 @@ from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import TargetResult
     from torchkeeper.stores.shapes import Space
 
-_tr = partial(QCoreApplication.translate, "UnsavedDialog")
+_tr = partial(QCoreApplication.translate, "Dialog")
 
 #: What an answer leads to; and what takes the path that was chosen.
 Then = Callable[[], object]
@@ -406,11 +405,16 @@ class Typed(Latest):
     def busy(self) -> bool:
         return super().busy or self._next is not None
 
-    def ask_soon(self, op: str, params: Mapping[str, object], heard: Listener, **more: Any) -> None:
-        """Ask once the typing pauses."""
+    def ask(
+        self, op: str, params: Mapping[str, object], heard: Listener, soon: bool = True, **more: Any
+    ) -> None:
+        """Ask once the typing pauses; at once where it is not ``soon``."""
         self.forget()
-        self._next = partial(self.ask, op, params, heard, **more)
-        self._timer.start()
+        self._next = partial(super().ask, op, params, heard, **more)
+        if soon:
+            self._timer.start()
+        else:
+            self._on()
 
     def _on(self) -> None:
         if (ask := self._next) is not None:
@@ -422,35 +426,15 @@ class Typed(Latest):
         super().forget()
 
 
-def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str, str]:
+def room_text(needed: int, space: Space) -> tuple[str, str]:
     """Whether there is room where something is to be written, and the role of the label."""
     why, free = space["why"], space["free"]
     if why:
-        return tr("It cannot be written: {}.").format(why), "error"
+        return _tr("It cannot be written: {}.").format(why), "error"
     if free is None:
         return "", ""
     if needed > free:
         # Not refused: a file system that compresses may take it.
-        text = tr("The room may be too small: {} are needed, {} are free.")
+        text = _tr("The room may be too small: {} are needed, {} are free.")
         return text.format(say.size(needed), say.size(free)), "warning"
-    return tr("{} are free there.").format(say.size(free)), ""
-
-
-def file_text(
-    path: str, needed: int, there: TargetResult, tr: Callable[[str], str]
-) -> tuple[str, str]:
-    """Whether a bundle can be written at a path, and the role of the label."""
-    what = there["what"]
-    if what == "folder":
-        return tr("That is a folder. Give the name of a file in it."), "error"
-    if what == "other":
-        return tr("This path exists and is not a file."), "error"
-    if not there["space"]["exists"]:
-        return tr("There is no folder {}.").format(printable(os.path.dirname(path))), "error"
-    return room_text(needed, there["space"], tr)
-
-
-def replace_text(there: TargetResult, tr: Callable[[str], str]) -> str:
-    """What a box says by which a file that is there is given up."""
-    size, when = say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
-    return tr("&Replace the existing file ({}, {})").format(size, when)
+    return _tr("{} are free there.").format(say.size(free)), ""

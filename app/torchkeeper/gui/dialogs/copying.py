@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs import base
+from torchkeeper.gui.dialogs import base, bundlefile
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
@@ -90,7 +90,6 @@ class CopyDialog(WorkDialog):
         environments.changed.connect(self._more_known)
         self._names = Names(engines, self)
         self._names.changed.connect(lambda: self._ask(soon=False))
-        self.finished.connect(self._names.forget)
         self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
@@ -157,8 +156,7 @@ class CopyDialog(WorkDialog):
             failed = partial(self._told, None)
             heard = Listener(None, self._reading, self.secrets.take, self._told, failed)
             hold, before = chosen.selection.hold, () if naming is None else naming.before
-            ask = self._plan_of.ask_soon if soon else self._plan_of.ask
-            ask(COPY, params, heard, hold=hold, before=before)
+            self._plan_of.ask(COPY, params, heard, soon=soon, hold=hold, before=before)
         self._say()
 
     def _asks_for_names(self) -> bool:
@@ -206,7 +204,7 @@ class CopyDialog(WorkDialog):
         replaces = is_bundle and there is not None and there["what"] == "file"
         self.replace.setVisible(replaces)
         if there and replaces:
-            self.replace.setText(base.replace_text(there, self.tr))
+            self.replace.setText(bundlefile.replace_text(there))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
         self.table.say(self._nothing())
@@ -279,9 +277,9 @@ class CopyDialog(WorkDialog):
             return "", ""
         needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
-            return base.file_text(plan["into"], needed, there, self.tr)
+            return bundlefile.file_text(plan["into"], needed, there)
         space = there["space"]
-        text, role = base.room_text(needed, space, self.tr)
+        text, role = base.room_text(needed, space)
         if not space["exists"] and not space["why"]:
             text = self.tr("The folder will be created.") + " " + text
         return text, role

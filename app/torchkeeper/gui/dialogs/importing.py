@@ -170,7 +170,6 @@ class ImportDialog(WorkDialog):
         return self.compared is not None or self._compare_error is not None
 
     def done(self, result: int) -> None:
-        self.names.forget()
         self.prospects.forget()
         super().done(result)
 
@@ -287,8 +286,7 @@ class ImportDialog(WorkDialog):
             failed = partial(self._told, None)
             heard = Listener(None, self._comparing, self._stays.take, self._told, failed)
             before = () if naming is None else naming.before
-            ask = self._compare_of.ask_soon if soon else self._compare_of.ask
-            ask(protocol.COMPARE, params, heard, before=before)
+            self._compare_of.ask(protocol.COMPARE, params, heard, soon=soon, before=before)
         else:
             self._compare_of.forget()
         self._show_file()
@@ -432,7 +430,7 @@ class ImportDialog(WorkDialog):
                     news = self.tr("Asking PyTorch there for the names of native objects…")
         else:
             news, space = self._news(), self.compared["space"]
-            room, room_role = room_text(self.compared["needed"], space, self.tr)
+            room, room_role = room_text(self.compared["needed"], space)
             if not space["exists"] and not space["why"]:
                 room = self.tr("The folder will be created.") + " " + room
         left = self._stays.words(self.tr) if self.compared is not None else ""

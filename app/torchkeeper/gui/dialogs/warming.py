@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.words import say
@@ -15,7 +15,8 @@ from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
-from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, choose_target, file_text, replace_text
+from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.bundlefile import BundleFile
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -32,7 +33,6 @@ from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
     from torchkeeper.engine.messages.compiling import VariantsParams, VariantsRow
     from torchkeeper.verdict.probed import Env
     from torchkeeper.warm.shapes import SentRecipe
@@ -57,16 +57,10 @@ class ThenChoice(QWidget):
     def __init__(self, engines: Engines, places: Sequence[Place], name: str) -> None:
         """name: the bundle to begin with, an absolute path."""
         super().__init__()
-        self._look = Typed(engines, self)
-        #: What is at the file's path (operation ``target``); None while nobody knows.
-        self._there: TargetResult | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
-        self.file = QLineEdit(name)
-        self.file.setAccessibleName(self.tr("Bundle file"))
-        self.browse = forms.button(self.tr("Bro&wse…"), self._browse, enter=False)
-        self.check = forms.label("", wrap=True)
-        self.check.setContentsMargins(forms.CHECK, 0, 0, 0)
-        self.replace = QCheckBox()
+        browse = self.tr("Bro&wse…")
+        self.target = BundleFile(engines, name, self.tr("Write a bundle"), browse)
+        self.target.setAccessibleName(self.tr("Bundle file"))
         self.publish = QCheckBox(self.tr("P&ublish to a server"))
         self.server = forms.Choice(16)
         self.server.setAccessibleName(self.tr("Server"))
@@ -78,14 +72,12 @@ class ThenChoice(QWidget):
         add = self.tr("There is no server among the places; add one first")
         self.publish.setToolTip(tip(add if none else ""))
         inset = forms.CHECK, 0, 0, 0
-        line = forms.row((self.file, 1), self.browse, margin=inset)
-        replace, below = forms.row(self.replace, margin=inset), forms.row(self.server, margin=inset)
-        whole = forms.column(self.bundle, line, self.check, replace, 4, self.publish, below, gap=4)
-        self.setLayout(whole)
-        self.bundle.toggled.connect(self._changed)
-        self.file.textChanged.connect(self._changed)
+        self._file = forms.page(forms.column(self.target, self.target.replace, gap=4, margin=inset))
+        below = forms.row(self.server, margin=inset)
+        self.setLayout(forms.column(self.bundle, self._file, 4, self.publish, below, gap=4))
+        self.bundle.toggled.connect(lambda on: self.target.look() if on else self._say())
+        self.target.changed.connect(self._say)
         self.publish.toggled.connect(self._say)
-        self.replace.toggled.connect(self._say)
         self._say()
 
     @property
@@ -94,10 +86,8 @@ class ThenChoice(QWidget):
         server = str(self.server.currentData() or "") if self.publish.isChecked() else ""
         if not self.bundle.isChecked():
             return Then("", server)
-        if self._path is None or self._there is None or self._wrong()[1] == "error":
-            return None
-        kept = self._there["what"] == "file" and not self.replace.isChecked()
-        return None if kept else Then(self._path, server)
+        path = self.target.path
+        return Then(path, server) if path is not None and not self.target.why_not else None
 
     def publish_to(self, server: str | None) -> None:
         """Begin with this server, where it is one."""
@@ -105,55 +95,12 @@ class ThenChoice(QWidget):
             self.server.setCurrentIndex(row)
             self.publish.setChecked(True)
 
-    @property
-    def _path(self) -> str | None:
-        file = os.path.expanduser(self.file.text().strip())
-        return file if os.path.isabs(file) and not file.endswith("/") else None
-
-    def _changed(self, *_: object) -> None:
-        self._there = None
-        self.replace.setChecked(False)
-        self._look.forget()
-        if self.bundle.isChecked() and self._path is not None:
-            params: TargetParams = {"path": self._path}
-            heard = Listener(result=self._told, failed=self._unknown)
-            self._look.ask_soon(protocol.TARGET, params, heard)
-        self._say()
-
-    def _told(self, there: TargetResult) -> None:
-        self._there = there
-        if there["what"] == "file":
-            self.replace.setText(replace_text(there, self.tr))
-        self._say()
-
-    def _unknown(self, error: UserError) -> None:
-        self._say()
-        forms.tell(self.check, error.what)
-
-    def _wrong(self) -> tuple[str, str]:
-        if self._path is None:
-            return self.tr("Give the whole path of the bundle, or choose one."), "error"
-        if self._there is None:
-            return "", ""
-        said, role = file_text(self._path, 0, self._there, self.tr)
-        # How much room it takes is not known before it is warmed.
-        return (said, role) if role == "error" else ("", "")
-
     def _say(self, *_: object) -> None:
-        asked = self.bundle.isChecked()
-        self.file.setVisible(asked)
-        self.browse.setVisible(asked)
+        self._file.setVisible(self.bundle.isChecked())
         self.server.setVisible(self.publish.isChecked())
-        said, role = self._wrong() if asked else ("", "")
-        forms.set_role(self.check, role)
-        forms.tell(self.check, said)
-        there = asked and self._there is not None and self._there["what"] == "file"
-        self.replace.setVisible(there and not said)
+        # How much room it takes is not known before it is warmed.
+        self.target.say(None)
         self.changed.emit()
-
-    def _browse(self) -> None:
-        kinds = self.tr("Bundles (*.torchcache)")
-        choose_target(self, self.tr("Write a bundle"), self.file.text(), kinds, self.file.setText)
 
 
 class ProfileChoice(forms.Compound):
