@@ -69,7 +69,7 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_run_there(args: argparse.Namespace, machine: str) -> Mapping[str, str] | None:
-    """The settings of the profile of the arguments for another machine. Raises the same."""
+    """What of the profile goes to another machine; None without one. Raises as ``for_warm``."""
     one = _running(args, About(), machine)
     return None if one is None else profile.sent(one)
 

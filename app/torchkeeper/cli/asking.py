@@ -181,7 +181,7 @@ def machine_of(args: argparse.Namespace) -> str:
 
 
 def python_for(env: str | None, place: str | None) -> str:
-    """The interpreter that compiles for a place, which is where that is. Raises UserError."""
+    """The interpreter that compiles for a place, on the same machine. Raises UserError."""
     return interpreters.chosen(env, far.machine_of(place, env if far.is_far(env) else place))
 
 

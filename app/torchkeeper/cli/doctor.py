@@ -42,8 +42,8 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed, or a
-    machine could not be looked at.
+    """torchkeeper doctor. The exit status tells the worst finding; it is "partly" where a fix
+    failed, or a machine did not answer.
     """
     if (args.yes or args.dry_run) and not args.fix:
         raise output.misuse("--yes and --dry-run need --fix.", "", "Add --fix.")
@@ -82,8 +82,8 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 class _Machine:
-    """One that is looked at; "" is this one. several: one of several. found, result: what came of
-    it. failed: whether something could not be mended.
+    """Looks at one machine; "" is this one. several: whether others are looked at, too. found,
+    result: what came of it. failed: whether a fix failed.
     """
 
     def __init__(self, args: argparse.Namespace, machine: str, several: bool) -> None:

@@ -53,8 +53,8 @@ def of_group(args: argparse.Namespace) -> list[str]:
 
 
 def machines_of(args: argparse.Namespace) -> dict[str, list[str]]:
-    """The places that a command names by their machines; none of those of which all is meant, as of
-    this one where nothing is named. Raises UserError.
+    """The places that a command names, by their machines. No places mean all of that machine: where
+    it is named itself, and of this machine where nothing is named. Raises UserError.
     """
     found: dict[str, list[str]] = {}
     for place in [*of_group(args), *args.places]:

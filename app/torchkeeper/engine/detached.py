@@ -33,15 +33,15 @@ from torchkeeper.warm.processes import calling
 
 #: What a job is called: nobody guesses it.
 _IDENT = re.compile(r"[0-9a-f]{16}")
-#: What it has told; the code and the recipes that it was begun with.
+#: Files of a job: what it has told, and the code and the recipes that it was begun with.
 _TOLD, _SOURCE, _SENT = "told", "source.zip", "sent.zip"
-#: Jobs that are there at a time, and bytes of one besides its result.
+#: The most jobs at a time, and the most bytes that one may tell besides its result.
 _MOST, _BYTES = 32, 32 << 20
-#: Seconds for which one is kept that has ended.
+#: Seconds for which a job is kept once it has ended.
 _LONG = 7 * 86400.0
-#: Seconds between two looks at one, between two words of how far it is, and that it has to end.
+#: Seconds between two looks at a job, between two reports of its progress, and for it to end.
 _TURN, _TELLING, _PATIENCE = 0.1, 1.0, 15.0
-#: What is said of how far one is.
+#: The fields of a report of progress.
 _FAR = ("type", "done", "total", "unit", "error")
 
 
@@ -210,8 +210,8 @@ class _Job(NamedTuple):
         return False
 
     def end(self, asked: float) -> float:
-        """Ask it to end, and end it by force where that has not helped; when it was asked. asked:
-        that of before, at first 0. Raises Problem("job-elsewhere").
+        """Ask it to end, or kill it where it was ``asked`` long ago, which is 0 for never. Returns
+        when it was first asked. Raises Problem("job-elsewhere").
         """
         if (pid := self._pid) is None:
             raise Problem("job-elsewhere")
@@ -254,7 +254,7 @@ class _Job(NamedTuple):
 
 
 class _Out(serve.Out):
-    """Into the file, as far as there is room."""
+    """Writes into the file of the job, up to its most bytes."""
 
     def send(self, obj: Mapping[str, object]) -> None:
         if self.stream.tell() < _BYTES or obj["type"] in ("result", "error"):

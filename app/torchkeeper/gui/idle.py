@@ -35,7 +35,7 @@ def once(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> QTim
 
 
 def soon(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> Callable[..., None]:
-    """Has ``then`` called so long afterwards, once for however often it is called until then."""
+    """A function that has ``then`` called so much later; calls until then add nothing."""
     timer = once(parent, then, after_ms)
 
     def start(*_: object) -> None:

@@ -110,8 +110,8 @@ class JobDelegate(QStyledItemDelegate):
 
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
 _WIDE, _LIST = [300, 1000], 190
-#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, that it
-#: leaves of the window, and of a page where somebody works there.
+#: Pixels: of the edge by which the drawer is pulled; how high it is at first, and at least; and how
+#: much of the window stays free above it, and of a page on which somebody works.
 _GRIP, _HIGH, _LOWEST, _ABOVE, _SEEN = 7, 360, 220, 60, 300
 #: Where it is kept how high it is.
 HEIGHT = "activity/height"
@@ -294,7 +294,7 @@ class Drawer(QFrame):
         return at is not None and (at is self or self.isAncestorOf(at))
 
     def open_up(self) -> None:
-        """Be seen; who has the keyboard keeps it, unless little is left of what it is at."""
+        """Show it. The keyboard stays where it is, unless the drawer covers most of that."""
         if self.isHidden():
             self.refresh()
             self._fit()

@@ -26,7 +26,7 @@ _Then = Callable[[], object] | None
 
 class _Bar(QFrame):
     _then: _Then = None
-    #: What that is, in words, until it is done; of a purge others know.
+    #: What the button does, in words, while it is offered; empty for the undo of a purge.
     offered = ""
 
     def __init__(self, name: str) -> None:

@@ -184,7 +184,7 @@ class PlaceChoice(forms.Compound):
     changed = Signal()
 
     def __init__(self, places: Sequence[Place], current: str | None, reads: bool = False) -> None:
-        """reads: whether nothing is written there, so that it may be one that takes nothing."""
+        """reads: whether it is only read, so that read-only places are offered, too."""
         super().__init__()
         self.combo = forms.Choice(30)
         self.combo.setEditable(True)
@@ -394,7 +394,7 @@ class LeaveDialog(ConfirmDialog):
 
 
 class Typed(Latest):
-    """The same of what somebody types."""
+    """Asks about what somebody types: once they pause."""
 
     def __init__(self, engines: Engines, owner: QObject) -> None:
         super().__init__(engines, owner)

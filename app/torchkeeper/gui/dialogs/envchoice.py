@@ -31,9 +31,9 @@ class EnvironmentChoice(forms.Compound):
     def __init__(
         self, environments: Environments | Machines, dialog: str = "", none: str = ""
     ) -> None:
-        """environments: those of all machines for a page that is about the one which is shown.
-        dialog: under what its own choice is kept; empty on a page, which has none. none: what is
-        said where it is none at all, if it can be.
+        """environments: of one machine; ``Machines`` for a page, which follows the shown one.
+        dialog: the name under which a dialog keeps its choice; empty on a page. none: the text of
+        the choice of no environment, where that may be chosen.
         """
         super().__init__()
         self._known, self._dialog, self._none = environments, dialog, none

@@ -198,8 +198,8 @@ class RecipeChoice(forms.Compound):
     def __init__(
         self, engines: Engines, names: Sequence[str] = (), rows: int = 4, into: str = ""
     ) -> None:
-        """names: what is chosen; nothing: what was last warmed ``into`` a place, else the built-in
-        one, until somebody chooses. rows: of the list of variants.
+        """names: the chosen recipes. Without any, until somebody chooses: what was last warmed
+        ``into`` the place, else the built-in one. rows: of the list of variants.
         """
         super().__init__()
         self._looked, self._list = Latest(engines, self), Latest(engines, self)
@@ -229,7 +229,7 @@ class RecipeChoice(forms.Compound):
         self._look()
 
     def choose(self, names: Sequence[str], free: bool = False) -> None:
-        """free: whether nobody has chosen them."""
+        """free: whether they are a suggestion, which another place changes."""
         self.names, self._free = list(names) or [known.BUILTIN], free
         self._show_chosen()
         self._look()

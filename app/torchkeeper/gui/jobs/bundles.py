@@ -31,8 +31,8 @@ T = TypeVar("T")
 Values = Mapping[str, Any]
 #: Begins a step of a job for who hears of it, and returns its ticket.
 Step = Callable[[Listener], int]
-#: What a job does step by step: it is handed what came of each, and returns what comes of all. It
-#: is closed where one fails or is cancelled.
+#: What a job does: it yields each step, is sent the step's result, and returns that of the job. It
+#: is closed where a step fails or is cancelled.
 Steps = Generator[Step, Any, T]
 
 
@@ -42,8 +42,8 @@ def asking(engines: Engines, op: str, params: Mapping[str, object], **more: Any)
 
 
 class Signing:
-    """What the jobs do that sign something. kept: the request whose engine stays with a job, by its
-    id. ask: hears, in another thread, what ssh-keygen wants to know for a job.
+    """Signs for jobs. kept: finds the request whose engine stays with a job, by the job's id. ask:
+    is called in another thread with what ssh-keygen asks.
     """
 
     def __init__(
@@ -167,8 +167,8 @@ class Names(QObject):
 def unpacked(
     engines: Engines, env: Environment, file: str, into: str
 ) -> Steps[tuple[int | None, messages.ImportResult]]:
-    """Put what an import of a bundle would place into a folder: how many threads the bundle says
-    that it was made with, and the result.
+    """Place in a folder what an import of a bundle would place. Returns the threads that the bundle
+    was made with, as it says, and the result.
     """
     params: entries.OriginParams = {"files": [file]}
     told: entries.OriginResult = yield asking(engines, protocol.ORIGIN, params)

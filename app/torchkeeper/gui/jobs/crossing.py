@@ -18,7 +18,7 @@ Told = Callable[[int, int], None]
 
 
 def sent(machine: str, files: Sequence[str], told: Told) -> dict[str, str]:
-    """What each file is called there, where it is then."""
+    """Carry files to a machine. Returns the name there of each."""
     return {file: ferry.send(machine, file, told) for file in files}
 
 

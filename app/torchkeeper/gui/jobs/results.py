@@ -37,7 +37,7 @@ class Results(QObject):
         #: Those that may ask once more, by the jobs that they have begun.
         self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
-        #: Keys of a place that is being read, who takes their entries, and what is shown then.
+        #: A place that is being read, keys in it, who takes their entries, and what is shown then.
         self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object], str] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None

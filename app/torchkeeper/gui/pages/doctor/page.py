@@ -345,7 +345,7 @@ class DoctorPage(Page):
                 return self.tr("Trying the compiler, Triton and the GPU of the environment…")
             return self.tr("Reading…")
         done, total = found.progress
-        # Of another machine it is not known which places there are.
+        # The places of another machine are not known here.
         steps = [] if found.asked.at else diagnosing.steps(found.asked.places)
         check, place = steps[done] if done < len(steps) else ("", "")
         name = diagnosing.check_name(check)

@@ -328,7 +328,7 @@ class OverviewPage(Page):
             self.within.popitem()
         dimension = self.dimension or "verdict"
         if not (looking or self.within):
-            self._by = dimension  # it changes by a choice only
+            self._by = dimension  # while it looks, only a choice changes it
         some = found.groups(dimension, self.within)
         if dimension == "place":
             some = [part for part in some if part.totals.entries]
