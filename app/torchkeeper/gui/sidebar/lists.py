@@ -52,6 +52,20 @@ def answer(event: QtGui.QDropEvent, takes: bool) -> None:
     event.setAccepted(takes)
 
 
+def paste(offers: Callable[[Carried], Offer] | None, said: Callable[[str], object]) -> None:
+    """Do with what is on the clipboard what is offered for it, and say that."""
+    from torchkeeper.gui.table.mimedata import pasted
+
+    if (carried := pasted()) is None or offers is None:
+        tr = QtCore.QCoreApplication.translate
+        said(tr("SideList", "There are no files, paths or addresses on the clipboard"))
+        return
+    offer = offers(carried)
+    said(offer.text)
+    if offer.do is not None:
+        offer.do()
+
+
 #: What becomes of something on an item, or on the list where that is not valid.
 Offers = Callable[["Carried", QModelIndex], Offer]
 
@@ -189,17 +203,8 @@ class SideList(QListView):
 
     def paste(self) -> None:
         """Do with what is on the clipboard as if it were dropped on the current item."""
-        from torchkeeper.gui.table.mimedata import pasted
-
-        if self.offers is None:
-            return
-        if (carried := pasted()) is None:
-            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
-            return
-        offer = self.offers(carried, self.currentIndex())
-        self.said.emit(offer.text)
-        if offer.do is not None:
-            offer.do()
+        if (offers := self.offers) is not None:
+            paste(lambda carried: offers(carried, self.currentIndex()), self.said.emit)
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         from torchkeeper.gui.table.mimedata import carried
@@ -310,7 +315,7 @@ class Fold(QToolButton):
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.setChecked(event.key() == Qt.Key.Key_Right)
         elif event.matches(QKeySequence.StandardKey.Paste):
-            self._paste()
+            paste(self.offers, self.said.emit)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -322,17 +327,6 @@ class Fold(QToolButton):
             event.accept()
             return True
         return super().event(event)
-
-    def _paste(self) -> None:
-        from torchkeeper.gui.table.mimedata import pasted
-
-        if (carried := pasted()) is None or self.offers is None:
-            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
-            return
-        offer = self.offers(carried)
-        self.said.emit(offer.text)
-        if offer.do is not None:
-            offer.do()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         from torchkeeper.gui.table.mimedata import carried
