@@ -48,17 +48,17 @@ class ChoicePage(QWidget):
 class TrustNotice(QFrame):
     """What cannot be overlooked, with advice: red where it is about code of strangers."""
 
-    def __init__(self, what: str, advice: str = "", mild: bool = False) -> None:
-        """mild: it is about what is the user's own, or vouched for by whom the user trusts."""
+    def __init__(self, what: str, advice: str = "") -> None:
         super().__init__()
         self.advice = forms.label(advice, wrap=True)
         texts = forms.column(forms.label(what, "heading"), self.advice, gap=2)
         self._marks = [forms.picture("shield", 28, colour) for colour in ("danger", "muted")]
         marks = forms.row(*self._marks), (texts, 1)
         self.setLayout(forms.row(*marks, gap=12, margin=(12, 10, 12, 10)))
-        self.weigh(mild)
+        self.weigh(mild=False)
 
     def weigh(self, mild: bool) -> None:
+        """mild: it is about what is the user's own, or vouched for by whom the user trusts."""
         self.setObjectName("hint" if mild else "notice")
         forms.repolish(self)
         for mark, shown in zip(self._marks, (not mild, mild), strict=True):

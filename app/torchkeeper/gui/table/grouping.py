@@ -50,8 +50,8 @@ class Group:
 
     __slots__ = ("_weight", "by", "collapsed", "name", "rows")
 
-    def __init__(self, by: str, name: Name, collapsed: bool = False) -> None:
-        self.by, self.name, self.collapsed = by, name, collapsed
+    def __init__(self, by: str, name: Name) -> None:
+        self.by, self.name, self.collapsed = by, name, False
         self.rows: list[Row] = []
         self._weight: Weight | None = None
 
