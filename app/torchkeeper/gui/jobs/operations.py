@@ -203,8 +203,7 @@ class Operations(QObject):
             return (yield from ask({**more, **told}))
 
         start = _Start(protocol.WARM, {"into": into, **params}, python=python, steps=steps)
-        asked["python"], asked["recipes"] = python, list(recipes)
-        asked["then"], asked["warm"] = then, warm
+        asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
         return self._begin(title, into, start, asked)
 
     def _recipes(
@@ -318,20 +317,18 @@ class Operations(QObject):
             params["sign"], asked["key"] = not machine, key  # of another machine, what came is
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            where: messages.Signed = {"file": output}
             if machine:
                 made: str = yield self._look(ferry.name, machine)
                 result = yield from ask({"output": made, "replace": False})
                 what = made, output, result["size"], replace, self._carried.of(job)
                 yield self._look(ferry.fetch, *what)
                 result = {**result, "output": output}
-                if key:
-                    told = yield from self._signing.signed(job, key, {"file": output})
-                    return {**result, **told}
+            else:
+                result = yield from ask({})
+                where = {"held": True, "output": output, "replace": replace}
+            if not (key if machine else result.get("held")):
                 return result
-            result = yield from ask({})
-            if not result.get("held"):
-                return result
-            where: messages.Signed = {"held": True, "output": output, "replace": replace}
             told = yield from self._signing.signed(job, key, where)
             return {**{name: one for name, one in result.items() if name != "held"}, **told}
 
@@ -542,7 +539,7 @@ class Operations(QObject):
                     return
                 findings = partial(self._findings, job)
                 hears = Listener(result=go_on, findings=findings, failed=lost, cancelled=stopped)
-                self._step(job, step(hears))
+                self._tickets[job.id] = step(hears)
 
         go_on()
 
@@ -560,12 +557,6 @@ class Operations(QObject):
         if start.keep:
             self._kept[job.id] = ticket
         return ticket
-
-    def _step(self, job: Job, ticket: int) -> None:
-        """What is cancelled from now on where the job is."""
-        self._tickets[job.id] = ticket
-        if job.state is State.CANCELLING:
-            self._engines.cancel(ticket)
 
     def _look(self, what: Callable[..., object], *of: object) -> Step:
         """The step that calls a function which may wait."""
