@@ -88,7 +88,7 @@ def ask(qtbot: QtBot, window: Window, output: Path | None = None) -> ExportDialo
     window.actions_["export"].trigger()
     dialog = open_dialog(qtbot, window, ExportDialog)
     if output is not None:
-        dialog.file.setText(str(output))
+        dialog.target.file.setText(str(output))
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     return dialog
 
@@ -115,7 +115,7 @@ def test_it_foretells_the_bundle(
     assert dialog.origin.text() == "Made by torch 2.9.1+cu128 for cpu"
     assert "27 locks stay: no other place can use them." in dialog.out.text()
     assert "3 × It is broken" in dialog.out.text()
-    assert "free" in dialog.check.text()
+    assert "free" in dialog.target.check.text()
     assert dialog.go.text() == f"E&xport {dialog.plan['entries']} entries"
     assert list(tmp_path.glob("o*")) == []
     cut_off = tmp_path / ".torchkeeper-0a1b2c3d.tmp"
@@ -140,7 +140,7 @@ def test_it_foretells_the_bundle(
     assert QGuiApplication.clipboard().text() == detail.left.text()
     assert window.settings.value(EXPORTED_TO) == str(tmp_path)
     again = ask(qtbot, window)
-    assert Path(again.file.text()).parent == tmp_path
+    assert Path(again.target.file.text()).parent == tmp_path
     again.reject()
 
 
@@ -153,18 +153,18 @@ def test_nothing_is_replaced_unasked(
     dialog = ask(qtbot, window, mine)
     assert not dialog.go.isEnabled()
     assert "Replace the existing" in dialog.go.toolTip()
-    assert "4 B" in dialog.replace.text()
-    dialog.replace.setChecked(True)
+    assert "4 B" in dialog.target.replace.text()
+    dialog.target.replace.setChecked(True)
     assert dialog.go.isEnabled()
     # Another name takes the consent back.
-    dialog.file.setText(str(tmp_path / "other.torchcache"))
+    dialog.target.file.setText(str(tmp_path / "other.torchcache"))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    assert not dialog.replace.isVisible()
-    dialog.file.setText(str(mine))
-    qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
-    assert not dialog.replace.isChecked()
+    assert not dialog.target.replace.isVisible()
+    dialog.target.file.setText(str(mine))
+    qtbot.waitUntil(lambda: dialog.ready and dialog.target.replace.isVisible(), timeout=PATIENCE)
+    assert not dialog.target.replace.isChecked()
     assert not dialog.go.isEnabled()
-    dialog.replace.setChecked(True)
+    dialog.target.replace.setChecked(True)
     click(qtbot, dialog.go)
     idle(qtbot, window)
     with Bundle(str(mine), Report()) as bundle:
@@ -189,11 +189,11 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     assert drawer.change.isVisible()
     assert not drawer.open.isVisible()
     click(qtbot, window.following.drawer.change)
-    qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: dialog.ready and dialog.target.replace.isVisible(), timeout=PATIENCE)
     assert not dialog.go.isEnabled()
-    dialog.replace.setChecked(True)
+    dialog.target.replace.setChecked(True)
     # What is written over cannot be had back: Enter does not do that.
-    QTest.keyClick(dialog.file, Qt.Key.Key_Return)
+    QTest.keyClick(dialog.target.file, Qt.Key.Key_Return)
     assert late.read_text() == "mine"
     click(qtbot, dialog.go)
     idle(qtbot, window)
@@ -222,10 +222,10 @@ def test_what_cannot_be_written_is_said_before(
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window)
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    dialog.file.setText(typed.format(tmp_path))
+    dialog.target.file.setText(typed.format(tmp_path))
     assert not dialog.go.isEnabled()
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
-    assert said in dialog.check.text()
+    assert said in dialog.target.check.text()
     assert not dialog.go.isEnabled()
     assert dialog.go.toolTip()
     dialog.reject()
@@ -237,11 +237,11 @@ def test_by_keyboard_alone(
 ) -> None:
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window)
-    qtbot.waitUntil(dialog.file.hasFocus, timeout=PATIENCE)
-    dialog.file.selectAll()
-    QTest.keyClicks(dialog.file, str(tmp_path / "typed.torchcache"))
+    qtbot.waitUntil(dialog.target.file.hasFocus, timeout=PATIENCE)
+    dialog.target.file.selectAll()
+    QTest.keyClicks(dialog.target.file, str(tmp_path / "typed.torchcache"))
     qtbot.waitUntil(lambda: dialog.ready and dialog.go.isEnabled(), timeout=PATIENCE)
-    QTest.keyClick(dialog.file, Qt.Key.Key_Return)
+    QTest.keyClick(dialog.target.file, Qt.Key.Key_Return)
     idle(qtbot, window)
     assert (tmp_path / "typed.torchcache").exists()
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
@@ -263,9 +263,15 @@ def test_every_control_has_a_name(
 ) -> None:
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window)
-    for widget in (dialog.table, dialog.file, dialog.browse, dialog.go, dialog.cancel):
+    for widget in (
+        dialog.table,
+        dialog.target.file,
+        dialog.target.browse,
+        dialog.go,
+        dialog.cancel,
+    ):
         assert widget.accessibleName(), widget
-    click(qtbot, dialog.browse)
+    click(qtbot, dialog.target.browse)
     chooser = open_dialog(qtbot, window, QFileDialog)
     assert chooser.testOption(QFileDialog.Option.DontConfirmOverwrite)
     back = chooser.findChild(QToolButton, "backButton")
@@ -304,7 +310,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
         output.write_text("the old one")
     before = snapshot(target, times=False)
     dialog = ask(qtbot, window, output)
-    dialog.replace.setChecked(there)
+    dialog.target.replace.setChecked(there)
     with held_in_the_middle(qtbot, window, dialog.go) as job:
         assert snapshot(target, times=False) == before, "it has no name until it is whole"
         assert job.now.startswith("Code c")
@@ -316,7 +322,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     assert told(window) == "Cancelled.\nNothing was left behind."
     click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
-    dialog.replace.setChecked(there)
+    dialog.target.replace.setChecked(there)
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert dialog.job is not None

@@ -227,8 +227,8 @@ def test_the_marks_of_files_follow_the_theme(
         assert "once the environment has answered" in dialog.choice.why.text()
         assert dialog.job is None
     engines.silent = {"import"}
-    assert dialog.names._ticket is not None
-    engines._answer(dialog.names._ticket, "names", {"files": [samples.NIGHTLY]})
+    assert dialog.names._asked._ticket is not None
+    engines._answer(dialog.names._asked._ticket, "names", {"files": [samples.NIGHTLY]})
     (job,) = window.jobs.jobs
     assert dialog.job is job and job.place == samples.PLACE
     window.jobs.end(job, State.CANCELLED)

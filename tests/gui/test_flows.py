@@ -49,8 +49,8 @@ def export(qtbot: QtBot, window: Window, output: Path) -> None:
     """Export as a user does, until the result is there and was looked at."""
     window.actions_["export"].trigger()
     dialog = open_dialog(qtbot, window, ExportDialog)
-    assert dialog.file.text().endswith(".torchcache")
-    dialog.file.setText(str(output))
+    assert dialog.target.file.text().endswith(".torchcache")
+    dialog.target.file.setText(str(output))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: not window.jobs.active, timeout=PATIENCE)

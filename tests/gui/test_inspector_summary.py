@@ -158,7 +158,7 @@ def test_the_search_stops_when_the_selection_moves_on(qtbot: QtBot) -> None:
     sharing.show_entry("/p", graph)
     assert not sharing.asking, "somebody may just pass over it"
     qtbot.waitUntil(lambda: sharing.asking)
-    ticket = sharing._ticket
+    ticket = sharing._search._ticket
     assert ticket in engines._listeners
     sharing.show_entry("/p", entry(2)._replace(kind="lock"))
     assert ticket not in engines._listeners

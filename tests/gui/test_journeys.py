@@ -94,8 +94,8 @@ def test_a_cache_is_carried_to_another_machine_with_three_and_two_clicks(
     exporting = open_dialog(qtbot, window, ExportDialog)
     qapp.removeEventFilter(clicks)
     bundle = tmp_path / "carried.torchcache"
-    exporting.file.clear()
-    type_in(qtbot, exporting.file, str(bundle))
+    exporting.target.file.clear()
+    type_in(qtbot, exporting.target.file, str(bundle))
     qapp.installEventFilter(clicks)
     press(qtbot, exporting.go)
     idle(qtbot, window)

@@ -728,19 +728,19 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     # Where it goes then has to be a whole path, and nothing is replaced unasked.
     then = dialog.then
     then.bundle.setChecked(True)
-    then.file.setText("out.torchcache")
-    qtbot.waitUntil(lambda: then.check.text().startswith("Give the whole path"))
+    then.target.file.setText("out.torchcache")
+    qtbot.waitUntil(lambda: then.target.check.text().startswith("Give the whole path"))
     there = folder / "there.torchcache"
     there.write_bytes(b"x")
-    then.file.setText(str(there))
-    qtbot.waitUntil(then.replace.isVisible, timeout=PATIENCE)
+    then.target.file.setText(str(there))
+    qtbot.waitUntil(then.target.replace.isVisible, timeout=PATIENCE)
     assert not dialog.go.isEnabled()
-    then.replace.setChecked(True)
+    then.target.replace.setChecked(True)
     qtbot.waitUntil(lambda: then.then == (str(there), ""))
-    then.file.setText(str(folder / "none" / "x.torchcache"))
-    qtbot.waitUntil(lambda: "There is no folder" in then.check.text(), timeout=PATIENCE)
+    then.target.file.setText(str(folder / "none" / "x.torchcache"))
+    qtbot.waitUntil(lambda: "There is no folder" in then.target.check.text(), timeout=PATIENCE)
     assert not dialog.go.isEnabled()
-    then.file.setText(str(folder / "x.torchcache"))
+    then.target.file.setText(str(folder / "x.torchcache"))
     qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
     dialog.reject()
@@ -804,7 +804,7 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     dialog = window.flows.warm([str(file)])
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     dialog.then.bundle.setChecked(True)
-    dialog.then.file.setText(str(bundle))
+    dialog.then.target.file.setText(str(bundle))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs

@@ -172,7 +172,7 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     (out / "b.torchcache").write_text("mine")
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window, out / "b.torchcache")
-    dialog.replace.setChecked(True)
+    dialog.target.replace.setChecked(True)
     dialog.key.choose_file(str(key))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
@@ -186,8 +186,8 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     assert (out / "b.torchcache").read_text() == "mine"
     # The job is cancelled where it is followed, and the question with it.
     click(qtbot, window.following.drawer.change)
-    qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
-    dialog.replace.setChecked(True)
+    qtbot.waitUntil(lambda: dialog.ready and dialog.target.replace.isVisible(), timeout=PATIENCE)
+    dialog.target.replace.setChecked(True)
     click(qtbot, dialog.go)
     phrase(qtbot, window, "", asked)
     click(qtbot, window.following.drawer.cancel_button)
@@ -490,7 +490,13 @@ def test_the_keys_of_the_keyboard_lead_through_the_dialogs(
     export = ask(qtbot, window, folder / "b.torchcache")
     qtbot.waitUntil(lambda: not export.key.busy, timeout=PATIENCE)
     key = export.key
-    assert tabs(export.file, 5) == [export.browse, key.combo, key.file, export.cancel, export.go]
+    assert tabs(export.target.file, 5) == [
+        export.target.browse,
+        key.combo,
+        key.file,
+        export.cancel,
+        export.go,
+    ]
     export.reject()
     dialog = window.flows.signing.show_signers()
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)

@@ -376,7 +376,7 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     assert (job.result["threads"], job.result["rebuilt"]) == (2, 0)
     export = window.flows.export()
     assert export is not None
-    export.file.setText(str(bundle))
+    export.target.file.setText(str(bundle))
     qtbot.waitUntil(export.go.isEnabled, timeout=PATIENCE)
     assert "built all" in export.objects.text()
     click(qtbot, export.go)

@@ -144,7 +144,7 @@ class Hand:
             return
         self.window.actions_["export"].trigger()
         dialog = self._open(ExportDialog)
-        dialog.file.setText(str(self.work / f"window-{len(self.done)}.torchcache"))
+        dialog.target.file.setText(str(self.work / f"window-{len(self.done)}.torchcache"))
         self._wait(lambda: dialog.ready)
         if not dialog.go.isEnabled():
             dialog.reject()

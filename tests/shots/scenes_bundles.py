@@ -34,7 +34,7 @@ def _export_choice(stage: Stage) -> None:
     ):
         dialog = window.flows.export()
         assert dialog is not None
-        dialog.file.setText(file)
+        dialog.target.file.setText(file)
         stage.dialog(f"export-{name}", dialog, _TYPED)
     _secrets(stage)
     engines.silent.add("plan_export")
@@ -55,7 +55,7 @@ def _export_choice(stage: Stage) -> None:
     window.table.select(locks)
     dialog = window.flows.export()
     assert dialog is not None
-    dialog.file.setText(_FILE)
+    dialog.target.file.setText(_FILE)
     engines.entries = [entry for entry in engines.entries if entry.kind == "lock"]
     stage.dialog("export-nothing", dialog, _TYPED)
     stage.close(window)
@@ -68,7 +68,7 @@ def _secrets(stage: Stage) -> None:
     for name, choice in (("secrets", -1), ("redacted", 0)):
         dialog = window.flows.export()
         assert dialog is not None
-        dialog.file.setText(_FILE)
+        dialog.target.file.setText(_FILE)
         turn(_TYPED)
         dialog.secrets.choice.setCurrentIndex(choice)
         stage.dialog(f"export-{name}", dialog, _TYPED)

@@ -89,7 +89,7 @@ def _dialogs(stage: Stage, engines: SampleEngines, window: Window) -> None:
     turn(0.2)
     export = window.flows.export()
     assert export is not None
-    export.file.setText("/home/ada/bundles/torchinductor_ada.torchcache")
+    export.target.file.setText("/home/ada/bundles/torchinductor_ada.torchcache")
     stage.dialog("many-export", export, _REST)
     copy = window.flows.copy("/mnt/team/torch-caches/llama")
     assert copy is not None

@@ -18,7 +18,6 @@ from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.engine.protocol import Message
 
 log = logging.getLogger("torchkeeper")
 #: Who hears how far an operation is.
@@ -52,7 +51,7 @@ class Answer:
         self.raised: BaseException | None = None
         self._listener = listener
 
-    def take(self, message: Message) -> None:
+    def take(self, message: protocol.Message) -> None:
         """One more message. Raises KeyboardInterrupt where the listener raises anything: that is
         how a request is cancelled and what it has done is taken back.
         """

@@ -57,8 +57,8 @@ _TENSOR = regex(r"dtype=torch\.(\w{1,20}), shape=torch\.Size\(\[([\w ,+*/()-]{0,
 #: What people leave out of a dtype.
 _LONG = regex(r"(?<=f)loat|(?<=u)int|(?<=i)nt|(?<=c)omplex")
 _ARGUMENTS = regex(r"def forward\(self, ([\w, ]{1,20000})\)")
-#: An argument of a graph that is compiled, by its number in the graph as it was traced; and one of
-#: that, with its sizes where it is a tensor: ``L_self_modules_up_parameters_weight_: "f32[8, 4]…``.
+#: The name of an argument of the compiled graph, with its number in the traced graph; and an
+#: argument of the traced graph: ``L_self_modules_up_parameters_weight_: "f32[8, 4]…``.
 _NUMBERED = regex(r"(?:primals_|arg)(\d{1,5})(_1)?")
 _GIVEN = regex(r'\b(\w{1,300}): "(?:\w{1,20}\[([^\]"]{0,80})\])?')
 _OF, _HEAD = regex(r"_(?:modules|parameters|buffers)_"), 1_000_000
@@ -331,7 +331,7 @@ def given(text: str) -> list[tuple[str, str]]:
 def called_inputs(
     factors: Sequence[tuple[str, str, str]], arguments: Sequence[tuple[str, str]]
 ) -> dict[int, str]:
-    """The names that are known of the inputs of a graph that was compiled, by their numbers."""
+    """What the program calls the inputs of a compiled graph, by their numbers, where known."""
     values = [value for _, name, value in factors if name.startswith("example_inputs[")]
     code = _ARGUMENTS.search(next((value for _, name, value in factors if name == "gm"), ""))
     names, found = code[1].split(", ") if code else [], {}

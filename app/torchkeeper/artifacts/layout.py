@@ -212,7 +212,7 @@ def canonical(path: str) -> str:
 
 
 def cache_above(path: str) -> str:
-    """The folder of the cache that a file is of by its path, where it is one below; else empty."""
+    """The cache folder that holds a file, judged by the file's path alone; empty for none."""
     parts = path.split("/")
     sure = ("fxgraph", "aotautograd", "code")  # nothing else is called so
     within = (n for n in range(1, len(parts)) if locate("/".join(parts[n:])).kind in sure)

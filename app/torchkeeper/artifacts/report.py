@@ -16,7 +16,7 @@ class Report:
     and lets ``Cancelled`` pass through after cleaning up.
     """
 
-    #: Nobody is left who could hear; then nobody has cancelled it.
+    #: Whether nobody listens any more, so that ``Cancelled`` is not what anybody asked for.
     alone = False
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
@@ -29,7 +29,7 @@ class Report:
         """One thing worth knowing that is not a row, such as ``left={...}``."""
 
     def relay(self, body: Mapping[str, Any]) -> None:
-        """What another report was told of the same."""
+        """Pass on what another process reported of the same work."""
 
     def check(self) -> None:
         """Raises Cancelled if the user asked for an early end."""

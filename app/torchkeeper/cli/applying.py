@@ -11,7 +11,6 @@ from torchkeeper.cli.asking import python_for
 from torchkeeper.client.engines import far, probes
 from torchkeeper.client.profiles import profile
 from torchkeeper.client.profiles.formats import found
-from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.settings.finding import About, about_of
 from torchkeeper.settings.masks import applied
 
@@ -41,7 +40,7 @@ def for_verify(args: argparse.Namespace, python: str) -> Mapping[str, str] | Non
     return None if one is None else profile.sent(one)
 
 
-def _compiling(args: argparse.Namespace, python: str) -> Profile | None:
+def _compiling(args: argparse.Namespace, python: str) -> profile.Profile | None:
     """The profile that a compile is to have. Raises UserError where it cannot be used."""
     if args.profile is None:
         return None
@@ -55,7 +54,7 @@ def _compiling(args: argparse.Namespace, python: str) -> Profile | None:
     return one
 
 
-def _given(args: argparse.Namespace) -> Profile:
+def _given(args: argparse.Namespace) -> profile.Profile:
     """The profile of the arguments; says what of a file is not in it. Raises UserError."""
     read = found(args.profile)
     read.check_told(args.profile)
@@ -70,12 +69,12 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_run_there(args: argparse.Namespace, machine: str) -> Mapping[str, str] | None:
-    """The settings of the profile of the arguments for another machine. Raises the same."""
+    """What of the profile goes to another machine; None without one. Raises as ``for_warm``."""
     one = _running(args, About(), machine)
     return None if one is None else profile.sent(one)
 
 
-def _running(args: argparse.Namespace, about: About, machine: str = "") -> Profile | None:
+def _running(args: argparse.Namespace, about: About, machine: str = "") -> profile.Profile | None:
     if args.profile is None:
         return None
     one = _given(args)

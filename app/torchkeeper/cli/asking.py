@@ -18,7 +18,6 @@ from torchkeeper.client.words import found
 from torchkeeper.client.words.pace import Pace, coarse
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, Message, ends
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
@@ -97,7 +96,7 @@ class Asker:
         self._call(protocol.SECRET, {"place": place, "password": password})
         return True
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: protocol.Message) -> None:
         if message.type == "rows":
             self.on_rows([row for row in message.rows if isinstance(row, dict)])
         elif message.type == "progress":
@@ -182,7 +181,7 @@ def machine_of(args: argparse.Namespace) -> str:
 
 
 def python_for(env: str | None, place: str | None) -> str:
-    """The interpreter that compiles for a place, which is where that is. Raises UserError."""
+    """The interpreter that compiles for a place, on the same machine. Raises UserError."""
     return interpreters.chosen(env, far.machine_of(place, env if far.is_far(env) else place))
 
 
@@ -221,7 +220,7 @@ def completing(told: CutOff) -> str:
 
 def interrupted_lines(operation: str, params: Mapping[str, Any], again: bool) -> list[str]:
     """Lines for whoever has pressed Ctrl-C, once or ``again``, while an operation is under way."""
-    how = ends(operation, params)
+    how = protocol.ends(operation, params)
     if not how.changes:
         return []
     # What is written to; only a folder has a journal.
@@ -234,6 +233,6 @@ def interrupted_lines(operation: str, params: Mapping[str, Any], again: bool) ->
         ]
     if again:
         return ["The folder stays as it is now."]
-    if how is Ends.BACK:
+    if how is protocol.Ends.BACK:
         return ["Cancelling: the changes are taken back. Ctrl-C again leaves that for later."]
     return ["Cancelling: the changes made so far stay."]

@@ -14,10 +14,8 @@ from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.kept import whole
 from torchkeeper.client.profiles import formats, keeping, profile, taking
 from torchkeeper.client.profiles.formats import FORMATS, Read, chosen, found, is_file, read_any
-from torchkeeper.client.profiles.profile import Profile, check_name
 from torchkeeper.client.words import say, settled
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.settled import Settled
 from torchkeeper.settings.finding import About, about_of, worst
 from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.masks import taken
@@ -171,7 +169,7 @@ ASK = "-"
 def meant(args: argparse.Namespace) -> Read:
     """The profile that is named; "-" is standard input, None this process. Raises UserError."""
     if args.profile is None:
-        return Read(Profile(HERE, taken(os.environ)), [])
+        return Read(profile.Profile(HERE, taken(os.environ)), [])
     return found(args.profile, args.container, args.stage)
 
 
@@ -254,7 +252,7 @@ def change_profile(args: argparse.Namespace) -> int:
         if error.code != "profile-unknown" and not missing:
             raise
         stem = os.path.splitext(os.path.basename(args.profile))[0]
-        before, new = Profile(stem if file else args.profile), True
+        before, new = profile.Profile(stem if file else args.profile), True
     values = {k: v for k, v in {**before.values, **changes}.items() if k not in args.unset}
     after = replace(before, values=values, about=before.about if args.about is None else args.about)
     if file:
@@ -354,7 +352,7 @@ def export_profile(args: argparse.Namespace) -> int:
 def import_profile(args: argparse.Namespace) -> int:
     if taking.is_stream(args.file) and not args.name:
         raise output.misuse("The profile has no name.", "", "Give one with --name.")
-    name = check_name(args.name or taking.stem(args.file))
+    name = profile.check_name(args.name or taking.stem(args.file))
     read = read_any(args.file, name, args.format, args.container, args.stage)
     output.remark(args, findings.left_lines(read.left))
     read.check_told(args.file)
@@ -398,7 +396,7 @@ def _show_origins(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_settled(found: Settled, of: str, everything: bool) -> None:
+def _print_settled(found: settled.Settled, of: str, everything: bool) -> None:
     if found.process:
         _print_process(found.process)
     else:

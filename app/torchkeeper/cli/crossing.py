@@ -51,7 +51,7 @@ def copy(args: argparse.Namespace) -> int:
 
 
 def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
-    """What came of it, and who has heard what was left. Raises UserError."""
+    """The result, and the asker that heard which entries were left out. Raises UserError."""
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
     with from_, to:
         there, asker = Asker(from_, args.json), Asker(to, args.json)

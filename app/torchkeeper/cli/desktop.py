@@ -7,7 +7,6 @@ import os
 
 from torchkeeper.cli import contract, output
 from torchkeeper.client.desktop import placing
-from torchkeeper.client.desktop.placing import Placed
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 
@@ -68,7 +67,7 @@ def _root(args: argparse.Namespace) -> str:
 
 
 def _tell(
-    args: argparse.Namespace, placed: Placed, command: list[str], lacks: UserError | None
+    args: argparse.Namespace, placed: placing.Placed, command: list[str], lacks: UserError | None
 ) -> None:
     would = "would be " if args.dry_run else ""
     if not args.remove:

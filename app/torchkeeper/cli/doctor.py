@@ -12,9 +12,7 @@ from torchkeeper.cli.asking import Asker, asking, engine_at
 from torchkeeper.cli.removing import known_everywhere
 from torchkeeper.cli.several import answers
 from torchkeeper.client import diagnosing
-from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines import interpreters, probes
-from torchkeeper.client.engines.probes import everywhere, know
 from torchkeeper.client.engines.process import Engine, clean_environment
 from torchkeeper.client.paths import what_at_once
 from torchkeeper.client.words import findingwords
@@ -44,8 +42,8 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed, or a
-    machine could not be looked at.
+    """torchkeeper doctor. The exit status tells the worst finding; it is "partly" where a fix
+    failed, or a machine did not answer.
     """
     if (args.yes or args.dry_run) and not args.fix:
         raise output.misuse("--yes and --dry-run need --fix.", "", "Add --fix.")
@@ -61,7 +59,7 @@ def doctor(args: argparse.Namespace) -> int:
         return one
 
     told, away = answers(list(machines), look)
-    wrong, failed = list[Told](), bool(away)
+    wrong, failed = list[diagnosing.Told](), bool(away)
     for one in told.values():
         one.show()
     results = [one.result for one in told.values()]
@@ -84,8 +82,8 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 class _Machine:
-    """One that is looked at; "" is this one. several: one of several. found, result: what came of
-    it. failed: whether something could not be mended.
+    """Looks at one machine; "" is this one. several: whether others are looked at, too. found,
+    result: what came of it. failed: whether a fix failed.
     """
 
     def __init__(self, args: argparse.Namespace, machine: str, several: bool) -> None:
@@ -107,7 +105,7 @@ class _Machine:
             toolchain = self._toolchain()
             named = places or ([] if values is None else places_of(facts, values))
             # The folders that known environments use, as far as they can be asked.
-            every = everywhere(machine=self._machine)
+            every = probes.everywhere(machine=self._machine)
             reads = [folder for _, one in every.envs if (folder := one.get("cache_dir"))]
             self._asked = diagnosing.request(
                 named, facts, values, toolchain, reads, not places, env
@@ -126,7 +124,7 @@ class _Machine:
                 asker.ask(protocol.SECRET, **one)
             yield asker
 
-    def fix(self) -> list[Told]:
+    def fix(self) -> list[diagnosing.Told]:
         """Mend what can be mended, one after the other; what is wrong then."""
         wrong = []
         with self._asking() as asker:
@@ -145,13 +143,13 @@ class _Machine:
             output.remark(self._args, output.left_lines(asker.left))
         return wrong
 
-    def _look_again(self, asker: Asker, one: Told) -> list[Told]:
+    def _look_again(self, asker: Asker, one: diagnosing.Told) -> list[diagnosing.Told]:
         asked = diagnosing.again(self._asked, one)
         if one.finding.fix == diagnosing.PREPARE:
             asked["toolchain"] = self._toolchain()
         return self._diagnose(asker, asked)[0]
 
-    def _mend(self, asker: Asker, one: Told) -> list[Told]:
+    def _mend(self, asker: Asker, one: diagnosing.Told) -> list[diagnosing.Told]:
         prepares = one.finding.fix == diagnosing.PREPARE
         plan: msg.MendResult = {} if prepares else self._plan(asker, one)
         said = printable(diagnosing.will(one.finding, plan), 600)
@@ -177,7 +175,7 @@ class _Machine:
         self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
         return left
 
-    def _plan(self, asker: Asker, one: Told) -> msg.MendResult:
+    def _plan(self, asker: Asker, one: diagnosing.Told) -> msg.MendResult:
         envs: list[str] = []
         if one.finding.fix == "trash-stale":
             # What another environment needs stays.
@@ -185,12 +183,12 @@ class _Machine:
         elif one.finding.fix == "trash-broken":
             # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
             with contextlib.suppress(UserError):
-                envs = know(asker.engine, [self._python])
+                envs = probes.know(asker.engine, [self._python])
         plan: msg.MendResult = asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
         return plan
 
     def _say(
-        self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
+        self, one: diagnosing.Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
     ) -> None:
         if self._args.json:
             output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done,
@@ -211,7 +209,7 @@ class _Machine:
 
     def _diagnose(
         self, asker: Asker, asked: msg.DiagnoseParams
-    ) -> tuple[list[Told], msg.DiagnoseResult]:
+    ) -> tuple[list[diagnosing.Told], msg.DiagnoseResult]:
         asker.findings.clear()
         result: msg.DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
         found = [one for x in asker.findings if (one := diagnosing.told(x, self._machine))]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from torchkeeper.cli import output
 from torchkeeper.client.kept import hosts as kept
-from torchkeeper.client.kept.hosts import Host
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.stores.names import scheme_of
@@ -54,8 +53,8 @@ def of_group(args: argparse.Namespace) -> list[str]:
 
 
 def machines_of(args: argparse.Namespace) -> dict[str, list[str]]:
-    """The places that a command names by their machines; none of those of which all is meant, as of
-    this one where nothing is named. Raises UserError.
+    """The places that a command names, by their machines. No places mean all of that machine: where
+    it is named itself, and of this machine where nothing is named. Raises UserError.
     """
     found: dict[str, list[str]] = {}
     for place in [*of_group(args), *args.places]:
@@ -81,7 +80,7 @@ def _remove(args: argparse.Namespace) -> int:
     return _told(args, "removed", kept.remove(args.hosts, args.group))
 
 
-def _told(args: argparse.Namespace, what: str, some: Sequence[Host]) -> int:
+def _told(args: argparse.Namespace, what: str, some: Sequence[kept.Host]) -> int:
     names = printable(say.together([one.machine for one in some]), 600) or "none"
     result = {what: [one._asdict() for one in some]}
     output.result(args, result, f"{what.capitalize()}: {names}.")

@@ -18,7 +18,6 @@ from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.artifacts.version import VERSION
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
-from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.terminal import Terminal
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
@@ -226,7 +225,7 @@ def _run(argv: list[str], engine: Engine | None = None) -> int:
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return DONE
+        return contract.DONE
     except OSError as e:
         output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -279,7 +278,7 @@ def _window(files: list[str], alone: bool) -> int:
             raise
     parser_of("").print_help()
     output.line(f"\n{how}")
-    return DONE
+    return contract.DONE
 
 
 def _windowless(problem: str) -> str | None:
@@ -330,11 +329,11 @@ def help_(args: argparse.Namespace) -> int:
     """torchkeeper help TOPIC; or with options that it does not have."""
     if not args.command:
         parser_of("help").print_help()
-        return DONE
+        return contract.DONE
     from torchkeeper.cli import manual
 
     manual.show(args.command[0], COMMANDS, lambda word, known: meant(alike(word, known)))
-    return DONE
+    return contract.DONE
 
 
 def parser_of(chosen: str) -> Parser:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from torchkeeper.cli import contract, output
 from torchkeeper.client import manual
-from torchkeeper.client.manual import Page
 from torchkeeper.client.words.problems import printable
 
 #: What a word may have been meant for, of those that are known: a sentence, or "".
@@ -71,7 +70,7 @@ def show(topic: str, commands: Collection[str], mistyped: Mistyped) -> None:
 class Terminal:
     """A page as lines for a terminal that is so many characters wide."""
 
-    def __init__(self, page: Page, names: Mapping[str, str], width: int) -> None:
+    def __init__(self, page: manual.Page, names: Mapping[str, str], width: int) -> None:
         """names: what help calls each page, by its path."""
         self._page, self._names, self._width = page, names, max(width, 2 * _NARROWEST)
         self._styled = os.environ.get("TERM") != "dumb"

@@ -247,7 +247,7 @@ class _Heard(NamedTuple):
 
 
 def _of_all(machines: Iterable[str], look: Callable[[str], _Heard]) -> _Heard:
-    """What looks at machines come to together. Raises UserError where there is none at all."""
+    """The looks at several machines as one. Raises UserError where all of them failed."""
     of, failed = answers(list(machines), look)
     every, heard = list(of.values()), Overview()
     for one in every:

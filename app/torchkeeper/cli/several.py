@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
 
 T = TypeVar("T")
-#: Seconds after which a machine is given up that has said nothing, where others are asked, too; and
-#: machines at a time, of which one that has said nothing for so many seconds is no longer.
-PATIENCE, AT_ONCE, SOON = 30.0, 32, 10.0
+#: Where several machines are asked: the seconds after which a silent one is given up.
+PATIENCE = 30.0
+#: How many are asked at a time; one that is silent for ``SOON`` seconds counts no longer.
+AT_ONCE, SOON = 32, 10.0
 
 
 @dataclass

@@ -12,7 +12,6 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import outcomes
 from torchkeeper.client.words.problems import printable
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import SIGN
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureResult
@@ -51,7 +50,7 @@ def sign(args: argparse.Namespace) -> int:
     with Engine() as engine:
         signature = signed(Asker(engine, args.json), args.file, args.key)
     told = {"file": args.file, "signature": signature}
-    output.result(args, told, outcomes.line(outcomes.Ended(SIGN, told, args.file)))
+    output.result(args, told, outcomes.line(outcomes.Ended(protocol.SIGN, told, args.file)))
     return 0
 
 

@@ -23,7 +23,6 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verified import KeptVariant, KeptVerification
     from torchkeeper.engine.messages.bundles import ImportResult
     from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
     from torchkeeper.engine.messages.findings import Finding, LeftFinding, VariantFinding
@@ -190,7 +189,7 @@ def _tell(
     output.line(said)
 
 
-def _tell_variants(result: KeptVerification) -> None:
+def _tell_variants(result: verified.KeptVerification) -> None:
     """The variants, each with its seconds and whether it is good; and why some are not."""
     variants = result["variants"]
     several = len({variant["recipe"] for variant in variants}) > 1
@@ -209,7 +208,7 @@ def _tell_variants(result: KeptVerification) -> None:
             output.line(printable(f"{variant['name']}: {why}", 1000))
 
 
-def _times(variant: KeptVariant) -> list[str]:
+def _times(variant: verified.KeptVariant) -> list[str]:
     """Seconds cold and with the target, and how many times as fast that is."""
     seconds, ratios = variant["seconds"], variant["ratios"]
     warm = next((name for name in JUDGED if name in seconds), "")
@@ -218,7 +217,7 @@ def _times(variant: KeptVariant) -> list[str]:
     return [*told, "" if ratio is None else verifying.ratio(ratio)]
 
 
-def _row(name: str, result: KeptVerification) -> list[str]:
+def _row(name: str, result: verified.KeptVerification) -> list[str]:
     run = result["runs"][name]
     ratios = [result["ratios"].get(f"{name}_{other}") for other in ("cold", "mega")]
     told = ["" if ratio is None else verifying.ratio(ratio) for ratio in ratios]

@@ -150,8 +150,8 @@ def again(asked: doctor.DiagnoseParams, told: Told) -> doctor.DiagnoseParams:
 
 
 def told(finding: EngineFinding, machine: str = "") -> Told | None:
-    """What a check or a rule found; None for what an engine finds besides. machine: whose engine
-    has found it: the places there are called by their names here.
+    """What a check or a rule found; None for any other finding of the engine. machine: where the
+    engine runs; its places get the names that they have here.
     """
     if "found" not in finding:
         return None

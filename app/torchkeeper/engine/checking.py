@@ -13,7 +13,6 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, asks_times, environments, place_of
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
-from torchkeeper.stores.query import Query
 from torchkeeper.stores.store import Store
 from torchkeeper.verdict.judging import Verdict
 
@@ -62,7 +61,7 @@ def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.Judg
 
 
 def _judged(
-    session: Session, store: Store, asked: Query, envs: list[Env], report: Report
+    session: Session, store: Store, asked: query.Query, envs: list[Env], report: Report
 ) -> Iterator[list[tuple[Entry, Verdict]]]:
     """All entries of a place with what is said of each, some at a time."""
     batches = store.timed(store.entries(session, report), asks_times(store, asked))

@@ -34,17 +34,17 @@ from torchkeeper.warm.processes import calling
 
 #: What a job is called: nobody guesses it.
 _IDENT = re.compile(r"[0-9a-f]{16}")
-#: What it has told; the code and the recipes that it was begun with.
+#: Files of a job: what it has told, and the code and the recipes that it was begun with.
 _TOLD, _SOURCE, _SENT = "told", "source.zip", "sent.zip"
-#: Jobs that are there at a time, and bytes of one besides its result.
+#: The most jobs at a time, and the most bytes that one may tell besides its result.
 _MOST, _BYTES = 32, 64 << 20
-#: Seconds for which one is kept that has ended.
+#: Seconds for which a job is kept once it has ended.
 _LONG = 7 * 86400.0
-#: Seconds between two looks at one, between two words of how far it is, and that it has to end.
+#: Seconds between two looks at a job, between two reports of its progress, and for it to end.
 _TURN, _TELLING, _PATIENCE = 0.1, 1.0, 15.0
-#: Characters of what is said of one.
+#: The most characters that are said of what a job does.
 _ABOUT = 200
-#: What is said of how far one is.
+#: The fields of a report of progress.
 _FAR = ("type", "done", "total", "unit", "error")
 
 
@@ -213,8 +213,8 @@ class _Job(NamedTuple):
         return False
 
     def end(self, asked: float) -> float:
-        """Ask it to end, and end it by force where that has not helped; when it was asked. asked:
-        that of before, at first 0. Raises Problem("job-elsewhere").
+        """Ask it to end, or kill it where it was ``asked`` long ago, which is 0 for never. Returns
+        when it was first asked. Raises Problem("job-elsewhere").
         """
         if (pid := self._pid) is None:
             raise Problem("job-elsewhere")
@@ -258,7 +258,9 @@ class _Job(NamedTuple):
 
 
 class _Out(serve.Out):
-    """Into the file, as far as there is room: what a program prints has half of it."""
+    """Writes into the file of the job, up to its most bytes, of which the lines that a program
+    prints have half.
+    """
 
     def send(self, obj: Mapping[str, object]) -> None:
         room = _BYTES // 2 if "log" in obj else _BYTES

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.artifacts.shapes import JOINING
+from torchkeeper.artifacts.shapes import JOINING, Facts
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Facts
     from torchkeeper.engine.messages import entries as msg
 
 #: Characters of a text in one answer; escaped they may take six bytes each.

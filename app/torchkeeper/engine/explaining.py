@@ -15,7 +15,6 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.verdict import comparing, flat
 from torchkeeper.verdict.comparing import Comparison, Side
-from torchkeeper.verdict.flat import Prints
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
@@ -189,8 +188,8 @@ def nearest_graph(
     of = flat.prints(factors)
     known: dict[str, dict[str, str] | None] = {}
 
-    def prints(one: Described) -> Prints:
-        return Prints(known.get(one.facts.get("group") or ""), one.facts.get("prints") or ())
+    def prints(one: Described) -> flat.Prints:
+        return flat.Prints(known.get(one.facts.get("group") or ""), one.facts.get("prints") or ())
 
     # Those whose graphs are near come first; of their settings, one of each group tells.
     ranked = flat.nearest(of, [((p, one), prints(one)) for p, one in among], len(among))

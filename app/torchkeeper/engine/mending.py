@@ -13,7 +13,6 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor import folders
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.engine import purging
-from torchkeeper.engine.purging import check_is_cache
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
@@ -65,7 +64,7 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
         select: Select = {**_SELECTS[fix], "envs": params.get("envs") or []}
         if fix == "trash-leftovers":
             look = _look(session, place, report)
-            check_is_cache(place, strange_in(look.items))
+            purging.check_is_cache(place, strange_in(look.items))
             locks, temporary = folders.dead(look)
             select["items"] = [item.identity for item in (*locks, *temporary)]
         elif fix == "trash-orphans":
@@ -83,7 +82,7 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
         found = list(writable(above, [above], report))
     else:
         look = _look(session, place, report)
-        check_is_cache(place, strange_in(look.items))
+        purging.check_is_cache(place, strange_in(look.items))
         found = [(os.path.join(look.root, file.path), 0) for file in folders.future(look)]
         if fix == "chmod":
             found = list(writable(look.root, of_cache(look.root, look.items), report))

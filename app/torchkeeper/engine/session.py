@@ -18,7 +18,6 @@ from torchkeeper.stores.folders import journal
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Name, Told, known_as, needed
-from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store
 
@@ -169,7 +168,7 @@ def place_of(place: str) -> str:
     return path_of(place) if scheme_of(place).local else place
 
 
-def asks_times(store: Store, asked: Query) -> bool:
+def asks_times(store: Store, asked: query.Query) -> bool:
     """Whether a filter is about times that a server knows. Raises as ``Store.check_asked``."""
     store.check_asked(asked.fields)
     return bool(asked.fields & query.TIMES)
@@ -192,7 +191,7 @@ def with_verdicts(
     store: Store,
     batches: Iterable[list[Described]],
     names: Sequence[str] | None,
-    asked: Query,
+    asked: query.Query,
     report: Report,
 ) -> Iterator[list[Described]]:
     """All batches of a store; with verdicts in the environments that are named, as ``judged``.

@@ -30,7 +30,6 @@ from torchkeeper.client.handover import Seat
 from torchkeeper.client.words import say, tongue
 from torchkeeper.gui import NAME, theme
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.widgets.lists import FirstKey
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.names import scheme_of
@@ -93,7 +92,7 @@ def application(*, dressed: bool = True) -> QApplication:
     if not isinstance(app, QApplication):
         # As an argument: asked for by name, PySide makes all that QStyle names, in 4 ms.
         app = QApplication([*sys.argv[:1], "-style", STYLE])
-    elif Look.current is None:
+    elif theme.Look.current is None:
         app.setStyle(STYLE)
     app.setApplicationName(NAME)
     app.setApplicationDisplayName("Torchkeeper")
@@ -101,13 +100,13 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setApplicationVersion(VERSION)
     app.setDesktopFileName(NAME)
     say.use_names(True)
-    if Look.current is None:
+    if theme.Look.current is None:
         # It is written in English: then there is nothing to load.
         if not QLocale().name().startswith(("en", "C")):
             translate(app)
         if dressed:
             app.setWindowIcon(theme.app_icon())
-        Look(app, _kept_theme(), dressed=dressed)
+        theme.Look(app, _kept_theme(), dressed=dressed)
         FirstKey(app)
     return app
 
@@ -142,11 +141,11 @@ def translate(app: QCoreApplication, locale: QLocale | None = None, folder: str 
     return True
 
 
-def _kept_theme() -> Theme:
+def _kept_theme() -> theme.Theme:
     try:
-        return Theme(str(QSettings().value("look/theme") or Theme.SYSTEM.value))
+        return theme.Theme(str(QSettings().value("look/theme") or theme.Theme.SYSTEM.value))
     except ValueError:
-        return Theme.SYSTEM
+        return theme.Theme.SYSTEM
 
 
 def run(

@@ -68,7 +68,7 @@ class Closing(QObject):
         if self._kept_open(self.leave_jobs):
             return
         self._keep()
-        # One that is kept, unseen, until its job is done, is closed then.
+        # A hidden dialog waits for its job, and is closed after that.
         for dialog in filter(QDialog.isVisible, context.window.findChildren(QDialog)):
             dialog.close()
         context.window.hide()

@@ -517,7 +517,7 @@ class Flows(QObject):
         self.open_import(files)
 
     def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
-        """Look into files; first for ``into``, else the place that is shown, else the last one."""
+        """Look into files, to import them ``into`` a place, else the shown or the last one."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         context = self._context
@@ -568,7 +568,7 @@ class Flows(QObject):
 
         context = self._context
         places = [one for one in context.places.beside(place) if one.exists and not one.bundle]
-        # Told apart from all that the sidebar shows, too.
+        # The titles are unlike those of the other places of the sidebar, too.
         titles = apart([one.path for one in context.places.places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.machines.of(place), context.settings, places,
@@ -579,7 +579,7 @@ class Flows(QObject):
         return dialog
 
     def undo(self) -> None:
-        """Do what the bar offers; else put back what the last purge, here or of the place, took."""
+        """Do what the bar offers; else undo the last purge of this window, or of the place."""
         context = self._context
         if context.undo_bar.offered:
             context.undo_bar.do()

@@ -34,6 +34,17 @@ def once(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> QTim
     return timer
 
 
+def soon(parent: QObject, then: Callable[[], object], after_ms: int = 0) -> Callable[..., None]:
+    """A function that has ``then`` called so much later; calls until then add nothing."""
+    timer = once(parent, then, after_ms)
+
+    def start(*_: object) -> None:
+        if not timer.isActive():
+            timer.start()
+
+    return start
+
+
 class IdleTasks(QObject):
     """Steps that are taken one in a turn of the event loop, from ``start`` on."""
 

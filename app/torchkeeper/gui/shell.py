@@ -13,7 +13,6 @@ from PySide6.QtGui import QAction, QActionGroup, QContextMenuEvent, QKeyEvent, Q
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QToolBar, QWidget
 
 from torchkeeper.gui import actions, taborder, theme
-from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, OwnersBar, UndoBar
 from torchkeeper.gui.chrome.head import Head, MenuBar
@@ -25,7 +24,7 @@ from torchkeeper.gui.jobs.following import Following, Notifier
 from torchkeeper.gui.jobs.model import JobsModel
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.stack import Pages
-from torchkeeper.gui.places.discovery import Recent
+from torchkeeper.gui.places.discovery import Discovery, Recent
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.chosen import Keyed
@@ -33,7 +32,6 @@ from torchkeeper.gui.table.columns import Columns, GroupBy, SortBy
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.splitter import MapSplitter
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.inspector.pane import Inspector
     from torchkeeper.gui.jobs.operations import Operations
-    from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.listing import Listing
     from torchkeeper.gui.places.servers import Servers
     from torchkeeper.gui.sidebar.deferred import DeferredSidebar
@@ -64,7 +61,7 @@ class Shell(QMainWindow):
 
     inspector_made = Signal()
 
-    actions_: Actions
+    actions_: actions.Actions
     context: Context
     closing: Closing
     discovery: Discovery
@@ -250,7 +247,7 @@ class Shell(QMainWindow):
 
     def _make_themes(self, menu: QMenu) -> None:
         group = QActionGroup(self)
-        for which in Theme:
+        for which in theme.Theme:
             action = QAction(which.called, group)
             action.setStatusTip(self.tr("Use this look from now on"))
             action.setCheckable(True)
@@ -258,7 +255,7 @@ class Shell(QMainWindow):
             action.triggered.connect(lambda _checked=False, which=which: self.choose_theme(which))
             menu.addAction(action)
 
-    def choose_theme(self, which: Theme) -> None:
+    def choose_theme(self, which: theme.Theme) -> None:
         """Use this look from now on."""
         theme.look().choose(which)
         self.settings.setValue("look/theme", which.value)
@@ -429,5 +426,5 @@ class Shell(QMainWindow):
         def update_now(self) -> None: ...
 
 
-def _tick(action: QAction, which: Theme) -> None:
+def _tick(action: QAction, which: theme.Theme) -> None:
     action.setChecked(theme.look().theme is which)

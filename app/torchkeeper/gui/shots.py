@@ -20,7 +20,6 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import PAGE, Window
 
 #: Seconds that a state may take to come about, and a listing of a real place.
@@ -77,7 +76,7 @@ class Stage:
         """Save what a widget looks like in both themes, in ``rest`` seconds, and print where."""
         turn(rest)
         # Dark first, so that the next state comes about in light without another change.
-        for tone in (Theme.DARK, Theme.LIGHT):
+        for tone in (theme.Theme.DARK, theme.Theme.LIGHT):
             theme.look().choose(tone)
             turn(0.01)
             path = os.path.join(self._folder, f"{name}-{tone.value}{self._suffix}.png")

@@ -26,7 +26,7 @@ def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
 
 
 def _show(area: QScrollArea, inside: Sequence[QWidget]) -> None:
-    """Scroll to the first, with as much of what it is part of as there is room for."""
+    """Scroll to the first of these; the others hold it, and show as far as there is room."""
     room, inner = area.viewport().height(), area.widget() or area
     if parts := [one for one in inside if one.height() < room]:
         x = inside[0].mapTo(inner, inside[0].rect().center()).x()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWhatsThis, QWidget
 
-from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.client.words.found import become_of
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
@@ -38,7 +38,6 @@ from torchkeeper.stores.query import TIMES, Query
 if TYPE_CHECKING:
     from PySide6 import QtGui
 
-    from torchkeeper.artifacts.entry import Entry
     from torchkeeper.client.engines.questions import Question
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.servers import Facts

@@ -12,7 +12,6 @@ from torchkeeper.artifacts.masking import brief
 from torchkeeper.settings import known, masks, rules
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import About, Finding
-from torchkeeper.settings.known import BY_NAME, Setting
 from torchkeeper.settings.shapes import OriginTold
 
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
@@ -71,7 +70,7 @@ class Versions(NamedTuple):
     torch: str | None
     triton: str | None
 
-    def of(self, setting: Setting) -> str | None:
+    def of(self, setting: known.Setting) -> str | None:
         """The version that a setting's defaults are of."""
         return self.triton if setting.source.startswith("triton/") else self.torch
 
@@ -85,12 +84,12 @@ def written(value: object) -> str | None:
     return f"{value.__module__}:{value.__qualname__}" if isinstance(value, type) else str(value)
 
 
-def shown(setting: Setting, text: str | None) -> str | None:
+def shown(setting: known.Setting, text: str | None) -> str | None:
     """A value without its password."""
     return masks.shown(setting.name, text) if text else text
 
 
-def comes_to(setting: Setting, text: str | None, version: str | None) -> str | None:
+def comes_to(setting: known.Setting, text: str | None, version: str | None) -> str | None:
     """What a text comes to, as a text; one that cannot be read is left as it is."""
     try:
         return written(known.value(setting, text, version))
@@ -144,7 +143,7 @@ def findings(env: Mapping[str, str], found: list[Origin], about: About) -> list[
     """What is wrong with the settings as they are, those that code sets among them: of these the
     parameter ``set_by`` says where, and no variable mends it. env: what it was started with.
     """
-    texts = {name: env[name] for name in BY_NAME if name in env}
+    texts = {name: env[name] for name in known.BY_NAME if name in env}
     versions = Versions(about.torch, about.triton)
     told: list[Finding] = []
     for one in found:
@@ -152,7 +151,7 @@ def findings(env: Mapping[str, str], found: list[Origin], about: About) -> list[
             continue
         lost = [other for other in one.overrides if other.wins is False]
         certain = one.by == "code" and one.sure and not one.computed
-        setting = BY_NAME[one.name]
+        setting = known.BY_NAME[one.name]
         # What the variable by itself comes to.
         itself = shown(setting, comes_to(setting, env.get(one.variable), versions.of(setting)))
         if certain and one.variable and one.value != itself:

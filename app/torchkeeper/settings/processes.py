@@ -28,7 +28,6 @@ from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import About
 from torchkeeper.settings.known import BY_NAME, SETTINGS, Setting
 from torchkeeper.settings.origins import FOLDER, Origin, Override, Versions, comes_to, shown
-from torchkeeper.settings.programs import Where, program
 from torchkeeper.settings.shapes import OfProcessTold, ProcessesTold, ProcessTold
 from torchkeeper.stores import processes as proc
 
@@ -98,7 +97,7 @@ def running(report: Report) -> ProcessesTold:
             if os.stat(f"{proc.PROC}/{pid}").st_uid != os.geteuid():
                 hidden += proc.is_program(pid)
                 continue
-            parents[pid] = int(_stat(pid)[1])
+            parents[pid] = int(proc.status(pid)[1])
             command = proc.arguments(pid)
             if pid == os.getpid() or not command[0] or proc.is_ours(command):
                 continue
@@ -130,7 +129,7 @@ def checked(pid: int) -> None:
     if not os.path.exists(f"{proc.PROC}/self/maps"):
         raise Problem("processes-untold")
     try:
-        found = _stat(pid)
+        found = proc.status(pid)
         command = proc.read(pid, "cmdline")
         owner = os.stat(f"{proc.PROC}/{pid}").st_uid
     except PermissionError:
@@ -157,7 +156,7 @@ def look_into(pid: int) -> Process:
     torch, triton = package(paths, "/torch/lib/libtorch"), package(paths, "/triton/_C/libtriton")
     python = interpreter(pid, os.readlink(f"{proc.PROC}/{pid}/exe"), command, env, cwd, torch)
     # What is run is known past the options of the interpreter.
-    called, runs = command, program(command, cwd, "", "")
+    called, runs = command, programs.program(command, cwd, "", "")
     if runs.kind in ("script", "module"):
         called = [command[0], *(["-m"] if runs.kind == "module" else []), runs.main, ""]
     loaded = torch is not None or proc.TORCH.search(maps) is not None
@@ -304,11 +303,6 @@ def root_of(path: str) -> tuple[str, str] | None:
     return None
 
 
-def _stat(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat, from the state on."""
-    return proc.read(pid, "stat").rpartition(b")")[2].split()
-
-
 def _started(pid: int) -> float | None:
     """When a process was started, in seconds since 1970."""
     with (
@@ -316,7 +310,7 @@ def _started(pid: int) -> float | None:
         open(f"{proc.PROC}/stat", "rb") as stream,
     ):
         begun = next(int(line.split()[1]) for line in stream if line.startswith(b"btime "))
-        return begun + int(_stat(pid)[19]) / os.sysconf("SC_CLK_TCK")
+        return begun + int(proc.status(pid)[19]) / os.sysconf("SC_CLK_TCK")
     return None
 
 
@@ -397,7 +391,7 @@ def _file(path: str, cwd: str) -> str:
     return path if len(path) <= _MAX_PATH else f"…{path[-_MAX_PATH:]}"
 
 
-def _is_sure(one: Where) -> bool:
+def _is_sure(one: programs.Where) -> bool:
     """Whether it is done in any case, and has its effect from there on and for good."""
     what = one.what
     if not (one.sure and what.top):
@@ -420,7 +414,7 @@ class _Seeing:
     default: str
     lost: bool
 
-    def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
+    def origin(self, setting: Setting, found: tuple[programs.Where, ...]) -> Origin:
         version = self.versions.of(setting)
         if version is not None and not known.there(setting, version):
             return Origin(setting.name, None, "absent")
@@ -460,7 +454,7 @@ class _Seeing:
             by = "unknown"  # which torch it has is not to be seen, or its environment is not
         return Origin(setting.name, shown(setting, value), by, variable or "")
 
-    def _override(self, one: Where, variable: str) -> Override:
+    def _override(self, one: programs.Where, variable: str) -> Override:
         what = one.what
         wins: bool | None = None
         if what.how in ("assigned", "patched", "options") and variable:
@@ -478,7 +472,7 @@ class _Seeing:
         return Override(where, what.how, what.value, what.computed, wins)
 
     def _folder_seen(
-        self, setting: Setting, plain: Origin, overrides: list[tuple[Where, Override]]
+        self, setting: Setting, plain: Origin, overrides: list[tuple[programs.Where, Override]]
     ) -> Origin | None:
         """The folder that it really uses, where it has files of one open or mapped."""
         kind = _KINDS[setting.name]

@@ -38,7 +38,6 @@ from torchkeeper.settings.known import (
     value,
 )
 from torchkeeper.settings.masks import HIDDEN, shown
-from torchkeeper.settings.texts import whole
 from torchkeeper.stores.redis import SCHEMES, address
 
 _COMPILE_OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
@@ -294,7 +293,7 @@ def host(values: Values, _: About) -> Iterator[Finding]:
 def port(values: Values, _: About) -> Iterator[Finding]:
     """A text: there is no remote cache. Another number: no server, and nothing is said."""
     text = values.get(PORT)
-    if text is None or URL in values or (whole(text) and 0 < int(text) < 65536):
+    if text is None or URL in values or (texts.whole(text) and 0 < int(text) < 65536):
         return
     yield Finding("port-wrong", "error", (PORT,), change={PORT: None})
 
@@ -382,7 +381,7 @@ def key_format(values: Values, _: About) -> Iterator[Finding]:
 def triton_port(values: Values, _: About) -> Iterator[Finding]:
     """Triton takes no other text for a port than a number, and fails."""
     text = values.get(_TRITON_PORT)
-    if text is not None and not (whole(text) and 0 < int(text) < 65536):
+    if text is not None and not (texts.whole(text) and 0 < int(text) < 65536):
         yield Finding("triton-port-wrong", "error", (_TRITON_PORT,), change={_TRITON_PORT: None})
 
 

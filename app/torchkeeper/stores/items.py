@@ -17,7 +17,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, triton
-from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
 from torchkeeper.artifacts.layout import JOURNAL, Located, eager_library, kernel_folder, locate
@@ -538,11 +537,11 @@ def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[It
 
 def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
     (conf,) = item.files
-    if not conf.regular or conf.size > MAX_LIST:
+    if not conf.regular or conf.size > aoti_eager.MAX_LIST:
         return [item]
     try:
         with source.open(conf) as stream:
-            listed = aoti_eager.items(stream.read(MAX_LIST))
+            listed = aoti_eager.items(stream.read(aoti_eager.MAX_LIST))
     except (OSError, ValueError, TypeError, RecursionError):
         return [item]
     namespace, device = item.path.split("/")[-3:-1]

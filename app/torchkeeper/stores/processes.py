@@ -111,6 +111,12 @@ def read(pid: int | str, name: str) -> bytes:
         return stream.read()
 
 
+def status(pid: int) -> list[bytes]:
+    """The fields of its ``stat`` (proc(5)), from the state on."""
+    # Before that is its name, in brackets, which may itself hold some.
+    return read(pid, "stat").rpartition(b")")[2].split()
+
+
 def processor_seconds(pid: int) -> float:
     """What a process has used of the processor; much where that cannot be told."""
     return _activity(pid)[1]
@@ -125,7 +131,7 @@ def is_at_work(pid: int, since: float) -> bool:
 def _activity(pid: int) -> tuple[bytes, float]:
     """State, as proc(5) has it, and seconds of the processor."""
     try:
-        fields = read(pid, "stat").rpartition(b")")[2].split()
+        fields = status(pid)
         return fields[0], (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return b"", time.monotonic()

@@ -10,7 +10,6 @@ import sys
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import address
 from torchkeeper.verdict import judging
-from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.probed import Env
 
 #: Characters of a value.
@@ -76,7 +75,7 @@ _ALONE = frozenset({"bundle", "triton"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verdict:
+def looked_for(kind: str, key: str, place: str, said: judging.Verdict, env: Env) -> judging.Verdict:
     """The verdict on the server ``place`` of an entry whose verdict by itself is given."""
     cache = "bundle" if kind == "autotune" and key.startswith("bundled-") else kind
     if kind == "aotautograd":
@@ -85,18 +84,18 @@ def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verd
         asking: Env = env if here is None else {**env, "autograd": {_REMOTE: "True", **here}}
         said = judging.same_autograd(said, asking)
     if (remote := env.get("remote")) is None:
-        return judging.under(said, (), (Difference(f"{cache} remote cache"),))
+        return judging.under(said, (), (judging.Difference(f"{cache} remote cache"),))
     needed = ("fxgraph", cache) if kind == "aotautograd" else (cache,)
     off = [name for name in needed if name in _CACHES and not remote.get(name)]
-    conditions = [Difference(f"{name} remote cache", "on", "off") for name in off]
+    conditions = [judging.Difference(f"{name} remote cache", "on", "off") for name in off]
     if remote["disabled"] and cache not in _ALONE:
-        conditions.append(Difference("caches", "on", "off"))
+        conditions.append(judging.Difference("caches", "on", "off"))
     asked = remote["triton_server"] if kind == "triton" else remote["server"]
     if not _same(place, asked):
         server = "triton_server" if kind == "triton" else "server"
-        conditions.append(Difference(server, place, asked))
+        conditions.append(judging.Difference(server, place, asked))
     if not remote["redis"]:
-        conditions.append(Difference("redis package", "needed", None))
+        conditions.append(judging.Difference("redis package", "needed", None))
     return judging.under(said, conditions)
 
 

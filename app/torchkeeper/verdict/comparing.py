@@ -17,7 +17,6 @@ from typing import cast
 from torchkeeper.artifacts.fxgraph import PLUMBING
 from torchkeeper.verdict import constants, tensors
 from torchkeeper.verdict.probed import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
-from torchkeeper.verdict.tensors import Changed, Field
 
 #: Where two lists differ: from and to in a, from and to in b.
 _Block = tuple[int, int, int, int]
@@ -258,7 +257,7 @@ class Difference:
     a: str | None
     b: str | None
     half: str = ""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[tensors.Field, ...] = ()
     follows: bool = False
 
     def to_json(self) -> FactorTold:
@@ -309,7 +308,7 @@ class _Half:
     full: tuple[str, str] = ("", "")
     found: list[Difference] = field(default_factory=list)
     inputs: tuple[int, int] = (0, 0)
-    changed: list[Changed] | None = field(default_factory=list)
+    changed: list[tensors.Changed] | None = field(default_factory=list)
     graph: GraphDifference | None = None
     #: Whether what differs in the inputs is one thing, which the graph may have followed.
     one_cause: bool = False

@@ -7,7 +7,6 @@ import os
 import re
 
 from torchkeeper.settings import known
-from torchkeeper.settings.known import BY_NAME
 from torchkeeper.verdict.probed import Switch
 
 #: Flags of a processor that stand for vector instructions compilers use.
@@ -88,7 +87,7 @@ def settings(cache_dir: str) -> list[Switch]:
     found.append({"name": "triton_alone_cache_dir", "value": alone, "by": decided})
     for name, variable in _SWITCHES:
         decided = known.decides(env, variable)
-        told = known.value(BY_NAME[variable], env[decided]) if decided else None
+        told = known.value(known.BY_NAME[variable], env[decided]) if decided else None
         told = told[:80] if isinstance(told, str) else told
         found.append({"name": name, "value": told, "by": decided})
     for name, variable in _SECRET:

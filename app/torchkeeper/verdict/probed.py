@@ -161,7 +161,7 @@ class _FactorTold(TypedDict):
 
 
 class FactorTold(_FactorTold, total=False):
-    """A factor that differs between two entries (``comparing.Difference``); an input is called."""
+    """A factor that differs between two entries (``comparing.Difference``). called: of an input."""
 
     half: str
     called: str

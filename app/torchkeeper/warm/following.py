@@ -21,7 +21,6 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm import processes, sweep
-from torchkeeper.warm.processes import give_way
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Became, Proof, Summed, WarmVariant
 from torchkeeper.warm.traces.graphs import checked_phases
@@ -99,7 +98,7 @@ def launch(
     )
     if nice := os.getpriority(os.PRIO_PROCESS, 0):
         # Its session is another group than this one's, which may be as nice.
-        give_way(process.pid, nice)
+        processes.give_way(process.pid, nice)
     assert process.stdin
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -22,7 +22,6 @@ from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import places
 from torchkeeper.warm import following, sweep
-from torchkeeper.warm.following import Codes, State, finite, tell_swept
 from torchkeeper.warm.shapes import Header, Headers, Prepared, Preparing
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _PREFIX = "torchinductor_"
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _USER = ("LOGNAME", "USER", "LNAME", "USERNAME")
 _HEADERS_AT_MOST = 20
-_CODES = Codes("prepare-failed", "prepare-killed", "prepare-timeout")
+_CODES = following.Codes("prepare-failed", "prepare-killed", "prepare-timeout")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Target:
 
 
 @dataclass
-class _Work(State[Headers]):
+class _Work(following.State[Headers]):
     """What is known of the process that prepares: where it works, and what was there before."""
 
     folder: str | None = None
@@ -81,7 +80,7 @@ def prepare(params: Preparing, report: Report) -> Prepared:
 
     def clean_up(pids: Collection[int]) -> None:
         if state.folder is not None and state.before is not None:
-            tell_swept(report, sweep.sweep(state.folder, state.before, pids))
+            following.tell_swept(report, sweep.sweep(state.folder, state.before, pids))
 
     began = time.monotonic()
     try:
@@ -151,7 +150,7 @@ def _tell(state: _Work, report: Report, what: str, value: Any) -> None:
             }
             state.folder = folder
         swept = [sweep.Swept(str(one["path"]), str(one["why"])) for one in value["swept"]]
-        tell_swept(report, swept)
+        following.tell_swept(report, swept)
     elif what == "header":
         report.finding(header=_header(value))
     elif what == "result":
@@ -170,5 +169,5 @@ def _header(value: Any) -> Header:
         "path": str(value["path"]),
         "built": bool(value["built"]),
         "bytes": int(value["bytes"]),
-        "seconds": finite(value["seconds"]),
+        "seconds": following.finite(value["seconds"]),
     }

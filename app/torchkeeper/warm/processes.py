@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from torchkeeper.artifacts.version import SOURCE
-from torchkeeper.stores import atomic
+from torchkeeper.stores import atomic, processes
 from torchkeeper.warm import sweep
 
 #: What the names of marks begin with: PyTorch writes down what begins with TORCH or TRITON
@@ -66,7 +66,7 @@ def marked(mark: str) -> set[int]:
 def _listed() -> set[int]:
     """All processes; none where there is no /proc."""
     with contextlib.suppress(OSError):
-        return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        return set(processes.listed())
     return set()
 
 
@@ -91,18 +91,12 @@ def _beside(pid: int) -> bool:
         return True
 
 
-def _stat(pid: int) -> list[bytes]:
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        # The name of the program is in brackets and may itself hold brackets.
-        return file.read().rpartition(b")")[2].split()
-
-
 def _table() -> dict[int, tuple[int, int, int]] | None:
     """Parent, group and session of every live process, or None where there is no /proc."""
     table = {}
     for pid in _listed():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = _stat(pid)
+            fields = processes.status(pid)
             if fields[0] not in (b"Z", b"X"):
                 table[pid] = (int(fields[1]), int(fields[2]), int(fields[3]))
     return table or None
@@ -128,7 +122,7 @@ def start_of(pid: int) -> int | None:
     it an id is never that of another process.
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = _stat(pid)
+        fields = processes.status(pid)
         return None if fields[0] in (b"Z", b"X") else int(fields[19])
     return None
 

@@ -10,7 +10,6 @@ from typing import Any
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import traits
 from torchkeeper.stores.names import scheme_of
 
 #: Problems of a server that another password may solve.
@@ -32,7 +31,7 @@ def ask(
     signers, whatever is required. Raises UserError.
     """
     protected.guard(op, params)
-    if traits(op).brings_code:
+    if protocol.traits(op).brings_code:
         from torchkeeper.client import signers  # only here: it takes long to load
 
         params = {**params, **signers.vouched(op, only_signed)}

@@ -48,10 +48,10 @@ _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
 #: In which no place of ours is named, whatever the names in it.
 _WHOLE = "recipes"
-#: Seconds that no job can have run, and jobs of a machine that are listed.
-_AGES, _JOBS = 1e9, 64
-#: What no job counts to; and what jobs are called.
-_FAR, _IDENT = 1e18, re.compile(r"[0-9a-f]{16}")
+#: What is believed of jobs: that they ran for fewer seconds, and counted less far.
+_AGES, _FAR = 1e9, 1e18
+#: The jobs of a machine that are listed, and the names of jobs.
+_JOBS, _IDENT = 64, re.compile(r"[0-9a-f]{16}")
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -77,8 +77,8 @@ def is_far(place: object) -> bool:
 
 
 def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
-    """What an engine there says of its places, by their names here. A server is reached through its
-    machine; one with files there, of certificates, is left out.
+    """The places that an engine there told, by their names here. A server is reached through that
+    machine; one that needs certificate files of that machine is left out.
     """
     from torchkeeper.stores.redis.address import parse as server
     from torchkeeper.stores.ssh import parse
@@ -99,8 +99,8 @@ def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
 
 
 def name_of(machine: str, path: str) -> str:
-    """What a path there, or a server that is reached from there, is called here; "" for what is
-    neither: a name on a third machine, or one of this, is not theirs to say.
+    """The name here of a path there, or of a server that is reached from there; "" for anything
+    else: that machine has no say about a third one, or about this one.
     """
     from torchkeeper.stores.redis.address import parse as server
     from torchkeeper.stores.ssh import parse
@@ -134,8 +134,8 @@ def goes_on(machine: str, job: str) -> str:
 
 
 def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
-    """What an engine there says of its jobs, those that have not ended included; what does not fit
-    is left out.
+    """The jobs that an engine there told, whether they have ended or not. What is malformed is left
+    out.
     """
     from torchkeeper.client.kept.history import Past
     from torchkeeper.client.words import outcomes

@@ -134,8 +134,8 @@ def _ask(engine: Engine, python: str) -> Env:
 
 
 def probe(python: str, engine: Engine | None = None) -> Env:
-    """The facts that are kept, or what it says now; engine: as of ``identity``. Raises UserError,
-    as after LIMIT seconds.
+    """What is known of an interpreter, or what it says now; engine: as of ``identity``. Raises
+    UserError, also after LIMIT seconds.
     """
     known_by = identity(python, engine)
     if (facts := kept(known_by)) is None:

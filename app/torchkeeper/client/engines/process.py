@@ -111,7 +111,7 @@ class Engine:
         os.set_blocking(self._stdout.fileno(), False)
         self._lines = protocol.Lines()
         self._next_id, self._asked = 0, dict[int, str]()
-        #: What is called so there goes on without the connection.
+        #: The name of the job there that goes on if the connection breaks.
         self.job = ""
         self._ended = False
         #: Whether it is under our own interpreter, and on this machine.

@@ -136,7 +136,7 @@ def one(ident: str) -> Past:
 
 
 def chosen(jobs: Sequence[Past], ident: str) -> Past:
-    """The same among these, the latest of which is the first."""
+    """As ``one``, among these jobs; the first of them is the last that ran."""
     found = [*jobs[:1]] if ident == "last" else [job for job in jobs if job.id.startswith(ident)]
     if not found:
         raise user_error("job-unknown", {"job": ident})

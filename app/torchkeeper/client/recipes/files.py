@@ -19,7 +19,6 @@ from importlib.resources.abc import Traversable
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
 from torchkeeper.client.recipes import offered
-from torchkeeper.client.recipes.offered import MOST_BYTES, is_entered, is_interpreters
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
@@ -27,7 +26,6 @@ from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, variants_of
 from torchkeeper.warm.recipes.tables import Tables
 from torchkeeper.warm.shapes import SentRecipe
 
@@ -115,10 +113,10 @@ def text_in(path: str) -> str:
         if os.path.lexists(path) and not os.path.isfile(path):
             raise user_error("recipe-unreadable", {"file": path, "why": tr("It is not a file")})
         with open(path, "rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = stream.read(offered.MOST_BYTES + 1)
             size = os.fstat(stream.fileno()).st_size
-    if len(content) > MOST_BYTES:
-        params = {"file": path, "size": say.size(size), "most": say.size(MOST_BYTES)}
+    if len(content) > offered.MOST_BYTES:
+        params = {"file": path, "size": say.size(size), "most": say.size(offered.MOST_BYTES)}
         raise user_error("recipe-too-large", params)
     return whole.decoded(content, "recipe-unreadable", path)
 
@@ -164,9 +162,9 @@ def files(name: str) -> list[str]:
         if not os.path.lexists(path) or not name:  # an empty variable is no folder
             raise user_error("recipe-unknown", {"recipe": name})
         return [path]
-    found = list(itertools.islice(_below(path), MOST_RECIPES + 1))
-    if len(found) > MOST_RECIPES:
-        raise user_error("recipes-too-many", {"folder": path, "most": MOST_RECIPES})
+    found = list(itertools.islice(_below(path), recipes.MOST_RECIPES + 1))
+    if len(found) > recipes.MOST_RECIPES:
+        raise user_error("recipes-too-many", {"folder": path, "most": recipes.MOST_RECIPES})
     if not found:
         raise user_error("recipes-none", {"folder": path})
     return sorted(found)
@@ -177,24 +175,24 @@ def _below(folder: str) -> Iterator[str]:
         raise user_error("folder-unreadable", {"path": e.filename, "why": e.strerror}) from e
 
     for root, folders, names in os.walk(folder, onerror=cannot):
-        if is_interpreters(names):
+        if offered.is_interpreters(names):
             folders.clear()
             continue
-        folders[:] = [name for name in folders if is_entered(name)]
+        folders[:] = [name for name in folders if offered.is_entered(name)]
         yield from (os.path.join(root, name) for name in names if offered.may_be_recipe(name))
 
 
 def chosen(names: Sequence[str]) -> list[str]:
     """Paths of all recipes that names mean, and "builtin", once each. Raises as ``files``."""
     found: list[str] = []
-    for name in names or [BUILTIN]:
-        found += [BUILTIN] if name == BUILTIN else files(name)
+    for name in names or [recipes.BUILTIN]:
+        found += [recipes.BUILTIN] if name == recipes.BUILTIN else files(name)
     return list(dict.fromkeys(found))
 
 
 def wire(names: Sequence[str]) -> list[str | SentRecipe]:
     """What a request says for recipes. Raises as ``files``, ``read``, "recipes-too-large"."""
-    sent = [one if one == BUILTIN else read(one).to_wire() for one in chosen(names)]
+    sent = [one if one == recipes.BUILTIN else read(one).to_wire() for one in chosen(names)]
     if (size := len(json.dumps(sent))) > _MOST_SENT:
         params = {"size": say.size(size), "most": say.size(_MOST_SENT)}
         raise user_error("recipes-too-large", params)
@@ -232,7 +230,7 @@ def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> li
     or their indexes. Raises UserError("variant-unknown"), and what ``variants_of`` raises.
     """
     try:
-        variants = variants_of(recipes.of_request(sent))
+        variants = recipes.variants_of(recipes.of_request(sent))
     except Problem as e:
         raise user_error(e.code, e.params) from e
     found: set[int] = set()

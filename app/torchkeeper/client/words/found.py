@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def noted(one: findings.Finding) -> str:
 def left(told: findings.LeftFinding) -> tuple[str, str]:
     """What was not taken, in a line with the reason; and the reason alone."""
     error = problems.user_error(told["code"], told["params"])
-    what = kind_words(told.get("kind") or "unknown")
+    what = say.kind_words(told.get("kind") or "unknown")
     key = printable(told["path"] or told.get("key") or "")
     # Its name stands before it already.
     known = error.why in (told["path"], told.get("key"))

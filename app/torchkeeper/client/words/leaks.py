@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.say import called
 from torchkeeper.client.words.tongue import Nouns, Text, tr
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def kinds(found: RunnableResult) -> list[str]:
     for one in found["kinds"]:
         parts = [say.count(one[field], *words) for field, words in _KINDS.items() if one[field]]
         if parts:
-            said.append(f"{called(one['kind'])}: {say.together(parts)}")
+            said.append(f"{say.called(one['kind'])}: {say.together(parts)}")
     return said
 
 
@@ -156,5 +155,5 @@ def _name(one: RunnableName) -> str:
 
 
 def _where(one: RunnableName) -> str:
-    where = say.and_more(f"{called(one['kinds'][0])} {one['key']}", one["entries"] - 1)
+    where = say.and_more(f"{say.called(one['kinds'][0])} {one['key']}", one["entries"] - 1)
     return f"{_name(one)} ({printable(where, 100)})"

@@ -15,7 +15,6 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
@@ -127,7 +126,7 @@ def process_from(told: verdicts.ProcessSettingsResult) -> Settled:
 def processes_from(rows: Iterable[object], told: verdicts.ProcessesResult) -> Running:
     from torchkeeper.engine.messages.verdicts import ProcessesRow
 
-    fitting: list[Any] = [row for row in rows if not misfit(ProcessesRow, row, "row")]
+    fitting: list[Any] = [row for row in rows if not protocol.misfit(ProcessesRow, row, "row")]
     return Running(list(map(_process, fitting)), told["hidden"], told["sees"])
 
 

@@ -176,7 +176,7 @@ class TargetResult(TypedDict):
 
 
 class ResumeParams(TypedDict, total=False):
-    """As of ``resuming.resume``, with pieces and stretches as of ``stores.parts``."""
+    """See ``resuming.resume``; for pieces and stretches, ``stores.parts``."""
 
     path: str
     output: str

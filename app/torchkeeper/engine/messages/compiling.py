@@ -65,7 +65,7 @@ class FollowParams(TypedDict, total=False):
     place: str
 
 
-DetachResult = Nothing  # that of the operation, as of the next
+DetachResult = Nothing  # in truth the result of the operation; that of FOLLOW, too
 FollowResult = Nothing
 JobsParams = Nothing
 JobsResult = Nothing

@@ -63,7 +63,7 @@ class SuggestParams(OfPlace, total=False):
 
 
 class SuggestResult(Amount):
-    """How much there is; header_bytes: of that, precompiled headers. look: the number of this look.
+    """How much there is, and how much of it are headers. look: the number of this look.
     rests: what last uses rest on, None where nobody knows them. covers: places beside that are
     counted with it, and why, as a Problem's code.
     """

@@ -18,7 +18,6 @@ from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, W
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.aftermath import Aftermath
-from torchkeeper.gui.activity.shown import asked, told
 from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import Finder
@@ -27,7 +26,6 @@ from torchkeeper.gui.matrix.pane import VariantsPane
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
 from torchkeeper.gui.widgets.notice import Notice
 
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
@@ -163,7 +161,7 @@ class JobDetail(QWidget):
         self.facts.setVerticalSpacing(4)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         #: What can be done with it.
-        self.ways = Wrapping()
+        self.ways = forms.Wrapping()
         self.log = LogView(self.tr("Log of the chosen job"))
         self.left = LogView(self.tr("What was left out, and why"))
         self.after = Aftermath()
@@ -173,7 +171,7 @@ class JobDetail(QWidget):
         self.head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
         said = self.head, self.bar, self.told, self.notice, self.facts, forms.REST
         #: It is scrolled where there is little height; the buttons below it stay in sight.
-        room = Scrolled(forms.page(forms.column(*said)), least=_LEAST)
+        room = forms.Scrolled(forms.page(forms.column(*said)), least=_LEAST)
         # Those of the notice as well: none is half out of sight where what is said is scrolled.
         self.ways.addWidget(self.notice.remedies)
         self._said = forms.page(forms.column((room, 1), self.ways))
@@ -182,7 +180,7 @@ class JobDetail(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.log, self.tr("Log"))
         # A narrow window stays one: what has no room is scrolled to.
-        self._after, self._variants = Area(self.after), Area(QWidget())
+        self._after, self._variants = forms.Area(self.after), forms.Area(QWidget())
         # Each is called so from the start: a tab is not as wide again where its name grows.
         self.tabs.addTab(self._after, self.tr("Result"))
         self.tabs.addTab(self._variants, self.tr("Variants"))
@@ -238,7 +236,7 @@ class JobDetail(QWidget):
         running = shown.active(one)
         self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
         if isinstance(one, Job):
-            words, lines, error = shown.progress(one), told(one), one.error
+            words, lines, error = shown.progress(one), shown.told(one), one.error
             if running and (parts := shown.far(one)):
                 words = " · ".join(filter(None, (*parts, shown.left(one))))
         else:
@@ -258,7 +256,7 @@ class JobDetail(QWidget):
         self._paint()
 
     def _show_facts(self, one: shown.Shown) -> None:
-        rows = asked(one) if isinstance(one, Job) else list(one.asked)
+        rows = shown.asked(one) if isinstance(one, Job) else list(one.asked)
         at, seconds = shown.began(one), shown.took(one)
         if at is not None:
             rows.append((self.tr("Started"), say.when(at)))

@@ -36,11 +36,9 @@ from torchkeeper.engine.protocol import FOLLOW, JOBS, RUN
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
-from torchkeeper.gui.activity.shown import JobRows
 from torchkeeper.gui.activity.under import Keys, under
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.background.lookups import PastJobs
+from torchkeeper.gui.background.engines import Latest, Listener
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
@@ -64,11 +62,11 @@ class JobDelegate(QStyledItemDelegate):
     """A job in two lines: title and time, state and progress; or the heading of a day."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        height, heading = option.fontMetrics.height(), index.data(JobRows.ItemRole) is None
+        height, heading = option.fontMetrics.height(), index.data(shown.JobRows.ItemRole) is None
         return QSize(200, height + 16 if heading else 2 * height + 26)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        one = index.data(JobRows.ItemRole)
+        one = index.data(shown.JobRows.ItemRole)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if one is not None:
@@ -112,8 +110,8 @@ class JobDelegate(QStyledItemDelegate):
 
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
 _WIDE, _LIST = [300, 1000], 190
-#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, that it
-#: leaves of the window, and of a page where somebody works there.
+#: Pixels: of the edge by which the drawer is pulled; how high it is at first, and at least; and how
+#: much of the window stays free above it, and of a page on which somebody works.
 _GRIP, _HIGH, _LOWEST, _ABOVE, _SEEN = 7, 360, 220, 60, 300
 #: Where it is kept how high it is.
 HEIGHT = "activity/height"
@@ -166,13 +164,13 @@ class Drawer(QFrame):
         self._before: QWidget | None = None
         self._window = window
         self._context, self._jobs = context, context.jobs
-        self._ticket: int | None = None
+        self._past = Latest(context.engines, self)
         #: The last look at what goes on on a machine.
         self._looks: dict[str, int] = {}
         self._chosen: shown.Shown | None = None
         #: Whether what was done is not listed because it was forgotten.
         self._cleared = False
-        self.rows = JobRows(context.jobs, self)
+        self.rows = shown.JobRows(context.jobs, self)
         self.filter = SearchBox(self.tr("Search the jobs"))
         self.filter.setMaximumWidth(_WIDE[0])
         self.list = QListView()
@@ -296,7 +294,7 @@ class Drawer(QFrame):
         return at is not None and (at is self or self.isAncestorOf(at))
 
     def open_up(self) -> None:
-        """Be seen; who has the keyboard keeps it, unless little is left of what it is at."""
+        """Show it. The keyboard stays where it is, unless the drawer covers most of that."""
         if self.isHidden():
             self.refresh()
             self._fit()
@@ -347,9 +345,8 @@ class Drawer(QFrame):
 
     def _ask(self, forget: list[str] | None) -> None:
         engines = self._context.engines
-        engines.forget(self._ticket)
         listener = Listener(result=self._told, failed=partial(self.notice.tell, again=True))
-        self._ticket = engines.background(listener, lookups.past_jobs, forget)
+        self._past.call(listener, lookups.past_jobs, forget)
         connected = self._context.places.connected
         for machine in [*self.rows.there]:
             if machine not in connected:
@@ -367,7 +364,7 @@ class Drawer(QFrame):
         if any(one.state == State.RUNNING for one in jobs):
             self._again.start()
 
-    def _told(self, said: PastJobs) -> None:
+    def _told(self, said: lookups.PastJobs) -> None:
         self.notice.tell(None)
         lines = say.count(said.kept.damaged, "line", "lines")
         text = self.tr("{} of the history cannot be read.").format(lines)
@@ -384,10 +381,6 @@ class Drawer(QFrame):
     def search(self) -> None:
         """Go to its search field."""
         go_to_field(self.filter)
-
-    def let_go(self) -> None:
-        """The window closes: nothing is waited for any more."""
-        self._context.engines.forget(self._ticket)
 
     @property
     def job(self) -> Job | None:

@@ -138,7 +138,7 @@ class JobRows(QtCore.QAbstractListModel):
         self._jobs = jobs
         #: Those from before this session, whether they are listed or not.
         self.past: list[Past] = []
-        #: Those that go on on other machines, or have ended there unheard of.
+        #: The jobs of other machines: those that run, and those whose end nobody here has seen.
         self.there: dict[str, list[Past]] = {}
         self._words: list[str] = []
         self._rows: list[str | Shown] = []
@@ -161,7 +161,7 @@ class JobRows(QtCore.QAbstractListModel):
         self.arrange()
 
     def machine_of(self, one: Shown | None) -> str:
-        """The machine that a job which nobody here follows is on; "" for any other."""
+        """The other machine of a job that is not followed here; "" for any other job."""
         found = (x for x, jobs in self.there.items() if isinstance(one, Past) and one in jobs)
         return next(found, "")
 

@@ -22,7 +22,7 @@ def under(widget: QWidget, cover: QWidget) -> bool:
 
 
 def _lettered(window: QWidget) -> Iterator[tuple[QWidget, str, Callable[[], object]]]:
-    """What Alt goes to by a letter of its text, that text, and what goes there."""
+    """Each control with a letter for Alt, its text, and what does as the letter does."""
     for one in window.findChildren(QtWidgets.QAbstractButton):
         yield one, one.text(), one.animateClick
     for label in window.findChildren(QtWidgets.QLabel):
@@ -48,7 +48,7 @@ class Keys(QObject):
         if isinstance(event, QKeyEvent) and self._drawer.isVisible():
             asked = event.type() == QEvent.Type.ShortcutOverride
             if (asked or event.type() == QEvent.Type.KeyPress) and (go := self._meant(event)):
-                # Qt asks first whether it is somebody's: so it is, and comes again as a key.
+                # Qt asks first whether somebody wants the key; accepted, it comes again as a press.
                 event.accept()
                 if not asked:
                     go()
@@ -64,7 +64,7 @@ class Keys(QObject):
             self._leave()
 
     def _meant(self, event: QKeyEvent) -> Callable[[], object] | None:
-        """What goes to one of several with a letter."""
+        """What does as the pressed letter does, where several controls have it."""
         alone = QtWidgets.QApplication.activePopupWidget() is None
         if event.modifiers() != Qt.KeyboardModifier.AltModifier or not alone:
             return None

@@ -323,3 +323,35 @@ class Engines(QObject):
     def _on_cancelled(self, ticket: int, log: list[str]) -> None:
         if hear := self._over(ticket, log).cancelled:
             hear()
+
+
+class Latest(QObject):
+    """Asks one thing at a time: what is asked next, or the end of its owner, ends what is asked."""
+
+    def __init__(self, engines: Engines, owner: QObject) -> None:
+        super().__init__(owner)
+        self._engines = engines
+        self._ticket: int | None = None
+        owner.destroyed.connect(self.forget)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is to come."""
+        return self._engines.waits(self._ticket)
+
+    def ask(self, op: str, params: Mapping[str, object], heard: Listener, **more: Any) -> None:
+        """Ask an engine. more: what a request has besides."""
+        self.forget()
+        self._ticket = self._engines.ask(op, params, heard, **more)
+
+    def call(
+        self, heard: Listener, function: Callable[P, object], /, *args: P.args, **more: P.kwargs
+    ) -> None:
+        """Call a function that may wait for disks."""
+        self.forget()
+        self._ticket = self._engines.background(heard, function, *args, **more)
+
+    def forget(self) -> None:
+        """Nobody wants to know any more."""
+        if self.busy:
+            self._engines.forget(self._ticket)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.line import Line
 
 
-#: Seconds after which a way that nobody asked for is given up.
+#: Seconds after which a connection is given up that nobody has asked for.
 _PATIENCE = 30.0
 
 

@@ -19,7 +19,6 @@ from torchkeeper.client import secrets, temporary
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, Message, traits
 from torchkeeper.gui.background.lookups import Asides, aside
 from torchkeeper.gui.background.requests import (
     Arrivals,
@@ -405,13 +404,13 @@ class Worker(QObject):
             self.findings.emit(ticket, findings)
         found.clear()
 
-    def _pass_on(self, line: Line, asked: Asked, message: Message) -> None:
+    def _pass_on(self, line: Line, asked: Asked, message: protocol.Message) -> None:
         ticket = asked.request.ticket
         body = message.body
         if message.type == "rows":
             try:
                 # Entries are checked and built in this thread.
-                entries = traits(asked.request.op).entry_rows
+                entries = protocol.traits(asked.request.op).entry_rows
                 rows = [entry_from_json(row) for row in message.rows] if entries else message.rows
             except ValueError as e:
                 self._lost(line, misspoken(str(e)))
@@ -623,6 +622,6 @@ def _log(line: Line) -> list[str]:
 def _cut_off(asked: Asked) -> UserError:
     about = asked.request.params
     place = about.get("into") or about.get("place") or about.get("output") or about.get("file")
-    if asked.ends is Ends.BACK:
+    if asked.ends is protocol.Ends.BACK:
         return user_error("not-taken-back", {"place": place})
     return user_error("not-ended", {"place": place})

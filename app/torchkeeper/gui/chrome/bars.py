@@ -11,7 +11,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QToolButton, QWidget
 
 from torchkeeper.client.words import owned
-from torchkeeper.client.words.owned import Owned
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import RemedyButtons, error_labels, tell_error
@@ -27,7 +26,7 @@ _Then = Callable[[], object] | None
 
 class _Bar(QFrame):
     _then: _Then = None
-    #: What that is, in words, until it is done; of a purge others know.
+    #: What the button does, in words, while it is offered; empty for the undo of a purge.
     offered = ""
 
     def __init__(self, name: str) -> None:
@@ -169,11 +168,11 @@ class OwnersBar(_Bar):
 
     def __init__(self) -> None:
         super().__init__("ownersBar")
-        self.warnings: list[Owned] = []
+        self.warnings: list[owned.Owned] = []
         #: What copies the command or shows the entries, for each of the warnings that are shown.
         self.buttons: list[QPushButton] = []
         self._place = ""
-        self._closed: dict[str, list[Owned]] = {}
+        self._closed: dict[str, list[owned.Owned]] = {}
         self._texts: QWidget | None = None
 
     def tell(self, place: str, found: Sequence[shapes.Owned]) -> None:
@@ -206,7 +205,7 @@ class OwnersBar(_Bar):
         self.setAccessibleName(" ".join(one.what for one in self.warnings))
         self.show()
 
-    def _line(self, warning: Owned) -> QHBoxLayout:
+    def _line(self, warning: owned.Owned) -> QHBoxLayout:
         labels = error_labels(warning.what, warning.why, warning.remedy)
         if warning.filter:
             button = forms.button(self.tr("Show them"), lambda: self.filtered.emit(warning.filter))

@@ -38,13 +38,13 @@ _VALUES = {
 #: What a field is compared by, where that is not “:”; and lines that are shown at once.
 _BY = {"size": ">", "age": ">", "files": ">", "compile": ">", "used": ">", "expires": "<"}
 _LINES = 10
-#: A function in the name of what was made of it, and what follows there: inputs, or else ops.
+#: The function in a name such as ``forward(x)``; its inputs or its operations follow.
 _MODEL = re.compile(r'[^"(:]+(?:\(|:(?= ))')
 _PART = re.compile(r'(-?)(?:([a-z]+)([:<>=]+)((?:[^\s",]*,)*))?([^\s",]*)$')
 
 
 def model_of(name: str) -> str:
-    """The term for what an entry of this name is of; empty where that is not known."""
+    """The term that finds all of the function in this name; empty where there is none."""
     found = _MODEL.match(name)
     return f'"{found[0]}"' if found else ""
 

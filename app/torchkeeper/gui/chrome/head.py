@@ -49,7 +49,7 @@ class FilterBox(QLineEdit):
             painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
 
     def event(self, event: QEvent) -> bool:
-        # Where nothing was typed, Undo is the window's: the box has the keyboard in a new place.
+        # Undo is the window's where nothing was typed: in a new place, the box has the keyboard.
         if (
             event.type() == QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)

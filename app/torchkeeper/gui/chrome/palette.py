@@ -15,7 +15,6 @@ from shiboken6 import isValid
 
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import actions, theme
-from torchkeeper.gui.actions import HELD, Situation, Spec
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.chrome.picks import Pick, PickList
 from torchkeeper.gui.pages import ENTRIES
@@ -43,7 +42,7 @@ def _n(text: str) -> str:
 _WIDE, _LINES, _EDGE, _TOP = 640, 12, 16, 48
 
 #: When every action can be used but those of servers; and when those can.
-_FOLDER = Situation(
+_FOLDER = actions.Situation(
     place=True, place_added=True, place_is_folder=True, place_is_bundle=True, chosen_server=True,
     place_up=True, place_down=True, environment=True, environment_has_torch=True,
     environment_added=True, shown=True, selected=2, comparable=1, trash=True, undoable="?",
@@ -54,7 +53,7 @@ _SERVER = _FOLDER._replace(scheme=scheme_of("redis://host"), place_is_folder=Fal
 #: Why an action cannot be used: what the window knows that is to be otherwise, the first first.
 _WHY = {
     "place": _n("Choose a place first"),
-    "read_only": HELD,
+    "read_only": actions.HELD,
     "place_is_folder scheme place_is_bundle": _n("Not available for this place"),
     "shown": _n("No entries are shown"),
     "filter_valid": _n("The filter is not valid"),
@@ -74,7 +73,7 @@ _WHY = {
 }  # fmt: skip
 
 
-def why_off(spec: Spec, now: Situation) -> str:
+def why_off(spec: actions.Spec, now: actions.Situation) -> str:
     """Why an action cannot be used at a moment, in a few words; empty where that is not known."""
     if spec.context == "entries" and now.page != ENTRIES:
         return _tr("Go to the entries first")
@@ -82,7 +81,7 @@ def why_off(spec: Spec, now: Situation) -> str:
     for fields, why in _WHY.items():
         as_now = {name: getattr(now, name) for name in fields.split()}
         if not spec.when(good._replace(**as_now)):
-            return actions.tr(why) if why is HELD else _tr(why)
+            return actions.tr(why) if why is actions.HELD else _tr(why)
     return ""
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSocketNotifier
 
 from torchkeeper.client import handover
-from torchkeeper.client.handover import Handed, Seat
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.idle import once
@@ -29,7 +28,7 @@ _PIECE = 64 << 10
 class Door(QObject):
     """Listens as long as the window is there."""
 
-    def __init__(self, window: Window, seat: Seat) -> None:
+    def __init__(self, window: Window, seat: handover.Seat) -> None:
         super().__init__(window)
         self._window, self._seat = window, seat
         self.callers: set[_Caller] = set()
@@ -82,7 +81,7 @@ class Door(QObject):
         """Whether the window is there, or can be had back."""
         return self._window.isVisible() or self._window.closing.in_background
 
-    def take(self, handed: Handed) -> None:
+    def take(self, handed: handover.Handed) -> None:
         """Open what was handed over, in front; with the jobs that have gone on without it."""
         window = self._window
         front.bring(window, handed.token)

@@ -14,21 +14,19 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QToolButton, QWid
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder, theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import glossary as asking
 from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
 from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import TargetResult
     from torchkeeper.stores.shapes import Space
 
-_tr = partial(QCoreApplication.translate, "UnsavedDialog")
+_tr = partial(QCoreApplication.translate, "Dialog")
 
 #: What an answer leads to; and what takes the path that was chosen.
 Then = Callable[[], object]
@@ -53,7 +51,7 @@ class Dialog(QDialog):
         self.setMinimumWidth(width)
         self.body = forms.column(margin=24)
         self.setLayout(self.body)
-        self._scrolled: Scrolled | None = None
+        self._scrolled: forms.Scrolled | None = None
         # The window's own does not reach a dialog.
         QShortcut(QKeySequence("Shift+F1"), self, partial(asking.explain_focused, self))
 
@@ -114,7 +112,7 @@ class Dialog(QDialog):
         """
         edges = self.body.contentsMargins()
         self.body.setContentsMargins(0, 0, 0, 0)
-        self._scrolled = Scrolled(Yielding(self.body), 0)
+        self._scrolled = forms.Scrolled(forms.Yielding(self.body), 0)
         self._button_row = forms.row(*before, forms.REST, *ways)
         self._whole = forms.column((self._scrolled, 1), *pinned, forms.GAP, self._button_row)
         self._whole.setContentsMargins(edges)
@@ -178,7 +176,7 @@ def confirm(
     return dialog
 
 
-class PlaceChoice(Compound):
+class PlaceChoice(forms.Compound):
     """One of the places, or a folder chosen or typed now, which need not exist yet. All are on the
     machine of the ``current`` one, unless they may lie ``apart``.
     """
@@ -187,9 +185,9 @@ class PlaceChoice(Compound):
     apart = False
 
     def __init__(self, places: Sequence[Place], current: str | None, reads: bool = False) -> None:
-        """reads: whether nothing is written there, so that it may be one that takes nothing."""
+        """reads: whether it is only read, so that read-only places are offered, too."""
         super().__init__()
-        self.combo = Choice(30)
+        self.combo = forms.Choice(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(self.combo.InsertPolicy.NoInsert)
         self._read_only = {place.path for place in places if place.read_only and not reads}
@@ -396,79 +394,48 @@ class LeaveDialog(ConfirmDialog):
         self.accepted.connect(stop)
 
 
-class Latest(QObject):
-    """Asks one thing at a time; a newer question, or the end of its dialog, ends the one before."""
+class Typed(Latest):
+    """Asks about what somebody types: once they pause."""
 
-    def __init__(self, engines: Engines, parent: QObject) -> None:
-        super().__init__(parent)
-        self._engines = engines
-        self._ticket: int | None = None
+    def __init__(self, engines: Engines, owner: QObject) -> None:
+        super().__init__(engines, owner)
         self._next: Callable[[], None] | None = None
         self._timer = once(self, self._on, _TYPING_MS)
-        if isinstance(parent, QDialog):
-            parent.finished.connect(self.forget)
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is to come."""
-        return self._engines.waits(self._ticket) or self._next is not None
+        return super().busy or self._next is not None
 
     def ask(
         self, op: str, params: Mapping[str, object], heard: Listener, soon: bool = True, **more: Any
     ) -> None:
-        """Ask; with ``soon`` not before the typing pauses. more: what a request has besides."""
+        """Ask once the typing pauses; at once where it is not ``soon``."""
         self.forget()
-
-        def begin() -> None:
-            self._ticket = self._engines.ask(op, params, heard, **more)
-
-        self._next = begin
+        self._next = partial(super().ask, op, params, heard, **more)
         if soon:
             self._timer.start()
         else:
             self._on()
 
     def _on(self) -> None:
-        begin, self._next = self._next, None
-        if begin:
-            begin()
+        if (ask := self._next) is not None:
+            ask()
 
     def forget(self) -> None:
-        """Nobody wants to know any more."""
         self._timer.stop()
         self._next = None
-        self._engines.forget(self._ticket)
+        super().forget()
 
 
-def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str, str]:
+def room_text(needed: int, space: Space) -> tuple[str, str]:
     """Whether there is room where something is to be written, and the role of the label."""
     why, free = space["why"], space["free"]
     if why:
-        return tr("It cannot be written: {}.").format(why), "error"
+        return _tr("It cannot be written: {}.").format(why), "error"
     if free is None:
         return "", ""
     if needed > free:
         # Not refused: a file system that compresses may take it.
-        text = tr("The room may be too small: {} are needed, {} are free.")
+        text = _tr("The room may be too small: {} are needed, {} are free.")
         return text.format(say.size(needed), say.size(free)), "warning"
-    return tr("{} are free there.").format(say.size(free)), ""
-
-
-def file_text(
-    path: str, needed: int, there: TargetResult, tr: Callable[[str], str]
-) -> tuple[str, str]:
-    """Whether a bundle can be written at a path, and the role of the label."""
-    what = there["what"]
-    if what == "folder":
-        return tr("That is a folder. Give the name of a file in it."), "error"
-    if what == "other":
-        return tr("This path exists and is not a file."), "error"
-    if not there["space"]["exists"]:
-        return tr("There is no folder {}.").format(printable(os.path.dirname(path))), "error"
-    return room_text(needed, there["space"], tr)
-
-
-def replace_text(there: TargetResult, tr: Callable[[str], str]) -> str:
-    """What a box says by which a file that is there is given up."""
-    size, when = say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
-    return tr("&Replace the existing file ({}, {})").format(size, when)
+    return _tr("{} are free there.").format(say.size(free)), ""

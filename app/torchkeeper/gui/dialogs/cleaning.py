@@ -21,7 +21,6 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.dead import REASONS
@@ -75,7 +74,7 @@ class _Lines(QTreeWidget):
                 if not scheme_of(place).has_trash:
                     title = self.tr("{} (no trash)").format(title)
                 self.lines[reason, place] = line = self._line(head, reason, place, title, about)
-                # Until it is known that there is something; a server is asked once it is ticked.
+                # It is hidden until something is found; a server's is not: ticked, it is asked.
                 line.setHidden(scheme_of(place).has_trash)
         self._out: set[str] = set()
         self.headers = lists.line([self.tr("Precompiled headers"), "", ""], numbers=(_SIZE,))
@@ -192,7 +191,7 @@ class CleanDialog(Dialog):
         self.bar = forms.progress_bar(self.tr("Progress of the search"))
         forms.keep_room(self.bar)
         self.lines = _Lines({place: titles[place] for place in able})
-        # The others have their sums: all that the total is of is seen at once.
+        # The other reasons show their sums; this one its places, so that all the total is of shows.
         self.lines.heads["stale"].setExpanded(1 < len(able) <= _FEW)
         glossary.explain(self.lines, *SAFE)
         self._make_limits()
@@ -255,10 +254,10 @@ class CleanDialog(Dialog):
         self.found.close(self._going)
 
     def _make_limits(self) -> None:
-        self.days = Number(0, 3650)
+        self.days = forms.Number(0, 3650)
         one, some = self.tr(" day"), self.tr(" days")
-        self.budget = Number(0, 999_999)
-        self.unit = Choice()
+        self.budget = forms.Number(0, 999_999)
+        self.unit = forms.Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
         for number in (self.days, self.budget):
@@ -358,7 +357,7 @@ class CleanDialog(Dialog):
                 size = say.measured(part) if part is not None else ""
                 line = self.lines.lines[reason, place]
                 self.lines.tell(line, text, size)
-                # Where nothing is, a line would only push away what goes; the chosen one stays.
+                # A place with nothing to remove takes no line, unless it is the current one.
                 if place in known and line is not self.lines.currentItem():
                     line.setHidden(part is None and scheme_of(place).has_trash)
             head.setText(_WHAT, names[reason])

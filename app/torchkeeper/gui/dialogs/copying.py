@@ -15,8 +15,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs import base
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice
+from torchkeeper.gui.dialogs import base, bundlefile
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
@@ -53,7 +52,7 @@ class Chosen(NamedTuple):
     claims: Claims | None = None
 
 
-class TargetChoice(PlaceChoice):
+class TargetChoice(base.PlaceChoice):
     """A place to copy to, or a bundle that is to be made."""
 
     apart = True
@@ -95,11 +94,10 @@ class CopyDialog(WorkDialog):
         environments.changed.connect(self._more_known)
         self._names = Names(engines, self)
         self._names.changed.connect(lambda: self._ask(soon=False))
-        self.finished.connect(self._names.forget)
         self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
-        self._plan_of = Latest(engines, self)
+        self._plan_of = base.Typed(engines, self)
         self.target = target
         self._make()
         target.changed.connect(self._ask)
@@ -226,7 +224,7 @@ class CopyDialog(WorkDialog):
         replaces = is_bundle and there is not None and there["what"] == "file"
         self.replace.setVisible(replaces)
         if there and replaces:
-            self.replace.setText(base.replace_text(there, self.tr))
+            self.replace.setText(bundlefile.replace_text(there))
         ends = [host_of(one) for one in self._ends]
         self.direct.setVisible(bool(ends and all(ends)))
         self.direct.setText(self.tr("&Directly, by the ssh of {}").format(*ends or [""]))
@@ -306,9 +304,9 @@ class CopyDialog(WorkDialog):
             return "", ""
         needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
-            return base.file_text(plan["into"], needed, there, self.tr)
+            return bundlefile.file_text(plan["into"], needed, there)
         space = there["space"]
-        text, role = base.room_text(needed, space, self.tr)
+        text, role = base.room_text(needed, space)
         if not space["exists"] and not space["why"]:
             text = self.tr("The folder will be created.") + " " + text
         return text, role

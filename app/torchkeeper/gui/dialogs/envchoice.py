@@ -17,13 +17,12 @@ from torchkeeper.gui.verdicts.environments import (
     summary_of,
 )
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Compound
 from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.verdict.probed import Env
 
 
-class EnvironmentChoice(Compound):
+class EnvironmentChoice(forms.Compound):
     """Follows the choice of the window and says what that is; a dialog can have one of its own."""
 
     #: It is another, or more is known of it.
@@ -32,9 +31,9 @@ class EnvironmentChoice(Compound):
     def __init__(
         self, environments: Environments | Machines, dialog: str = "", none: str = ""
     ) -> None:
-        """environments: those of all machines for a page that is about the one which is shown.
-        dialog: under what its own choice is kept; empty on a page, which has none. none: what is
-        said where it is none at all, if it can be.
+        """environments: of one machine; ``Machines`` for a page, which follows the shown one.
+        dialog: the name under which a dialog keeps its choice; empty on a page. none: the text of
+        the choice of no environment, where that may be chosen.
         """
         super().__init__()
         self._known, self._dialog, self._none = environments, dialog, none

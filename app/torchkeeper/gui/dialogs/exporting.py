@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QDir, QSettings
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client import carrying
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.bundlefile import BundleFile
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -27,7 +27,6 @@ from torchkeeper.gui.widgets import forms
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles as messages
-    from torchkeeper.stores.shapes import Space
     from torchkeeper.verdict.probed import Env
 
 #: Torch versions and devices that are named one by one.
@@ -65,17 +64,16 @@ class ExportDialog(WorkDialog):
         self._maker = maker_of(environments)
         environments.changed.connect(self._more_known)
         self.plan: messages.PlanExportResult | None = None
-        self.there: messages.TargetResult | None = None
         self.error: UserError | None = None
         self._plan_of = Latest(engines, self)
-        self._target_of = Latest(engines, self)
-        self._make()
         folder = str(settings.value(EXPORTED_TO) or "") or QDir.homePath()
-        self.file.setText(os.path.join(folder, name))
-        self.file.textChanged.connect(lambda *_: self._look())
+        file, browse = os.path.join(folder, name), self.tr("&Browse…")
+        self.target = BundleFile(engines, file, self.tr("Export to"), browse)
+        self._make()
+        self.target.changed.connect(self._say)
         self._ask()
         self.resize_within(680, 680)
-        self.file.setFocus()
+        self.target.setFocus()
 
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
@@ -97,24 +95,16 @@ class ExportDialog(WorkDialog):
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
         self.key.changed.connect(self._say)
-        self.finished.connect(self.key.stop)
-        self.file = QLineEdit()
-        self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
-        line = forms.row((self.file, 1), self.browse)
-        name = forms.name_of(self.file, self.tr("Bundle &file"))
-        self.check = forms.label("", wrap=True)
-        self.replace = QCheckBox()
-        self.replace.hide()
-        self.replace.toggled.connect(self._say)
         self.go = forms.button(self.tr("E&xport"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
         forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, 4)
-        forms.add(layout, name, line, self.check, 4)
+        forms.field(layout, self.tr("Bundle &file"), self.target)
+        layout.addSpacing(4)
         forms.field(layout, self.tr("S&ign with"), self.key)
-        for label in (self.origin, self.objects, self.check):
+        for label in (self.origin, self.objects, self.target.check):
             forms.keep_room(label, 1)
         self.go.hold(self._counted(99_999))
-        self.add_choice(layout, self.go).pin(self.secrets, self.replace)
+        self.add_choice(layout, self.go).pin(self.secrets, self.target.replace)
 
     @property
     def _selection(self) -> Selection:
@@ -137,25 +127,14 @@ class ExportDialog(WorkDialog):
         }
         heard = Listener(None, self._reading, self.secrets.take, self._planned, self._failed)
         hold = self._selection.hold
-        self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, soon=False, hold=hold)
-        self._look(soon=False)
+        self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, hold=hold)
+        self.target.look(soon=False)
 
     def _more_known(self) -> None:
         maker = maker_of(self._environments)
         if maker is not self._maker and self.job is None:
             self._maker = maker
             self._ask()
-
-    def _look(self, soon: bool = True) -> None:
-        self.there = None
-        self.replace.setChecked(False)
-        if (path := self.path) is None:
-            self._target_of.forget()
-        else:
-            params: messages.TargetParams = {"path": path}
-            heard = Listener(result=self._looked, failed=self._not_looked)
-            self._target_of.ask(protocol.TARGET, params, heard, soon=soon)
-        self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
         if total:
@@ -177,24 +156,10 @@ class ExportDialog(WorkDialog):
         self.source.setText("\n".join(filter(None, (error.why, error.remedy))))
         self._say()
 
-    def _looked(self, there: messages.TargetResult) -> None:
-        self.there = there
-        self._say()
-
-    def _not_looked(self, error: UserError) -> None:
-        about: Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
-        self._looked({"what": "missing", "size": None, "mtime": None, "space": about})
-
-    @property
-    def path(self) -> str | None:
-        """The file to write as an absolute path; None while there is none."""
-        typed = os.path.expanduser(self.file.text().strip())
-        return os.path.normpath(typed) if os.path.isabs(typed) and not typed.endswith("/") else None
-
     @property
     def ready(self) -> bool:
         """Whether everything there is to know is known."""
-        return (self.plan is not None or self.error is not None) and not self._target_of.busy
+        return (self.plan is not None or self.error is not None) and not self.target.busy
 
     def _say(self) -> None:
         plan = self.plan
@@ -221,12 +186,12 @@ class ExportDialog(WorkDialog):
         self.table.say(nothing)
         out = filter(None, (self.secrets.stays.words(self.tr), say.stays(plan or {})))
         forms.tell(self.out, "\n".join(out))
-        self._say_target()
+        self.target.say(plan["room"] if plan else 0)
         left = count - self.secrets.left_out if not self.error else 0
         self.go.setText(self._counted(left) if left > 0 else self.tr("E&xport"))
         forms.allow(self.go, self._why_not())
         # What is written over is gone.
-        forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
+        forms.weigh(self.go, danger=self.target.written_over)
 
     def _counted(self, count: int) -> str:
         return self.tr("E&xport {}").format(say.count(count, "entry", "entries"))
@@ -294,47 +259,24 @@ class ExportDialog(WorkDialog):
                        "built: other machines may have to rebuild them.")  # fmt: skip
         return text.format(who, f"{described:,}", f"{objects:,}")
 
-    def _say_target(self) -> None:
-        there = self.there
-        if self.path is None:
-            text, role = self.tr("Give the whole path of a file, or choose one."), "error"
-        elif there is None:
-            text, role = self.tr("Checking the path…"), ""
-        else:
-            text, role = file_text(self.path, self.plan["room"] if self.plan else 0, there, self.tr)
-        forms.set_role(self.check, role or "muted")
-        self.check.setText(text)
-        is_file = there is not None and there["what"] == "file"
-        self.replace.setVisible(is_file)
-        if there and is_file:
-            self.replace.setText(replace_text(there, self.tr))
-
     def _why_not(self) -> str:
         if self.error:
             return self.error.what
-        if self.plan is None or (self.there is None and self.path is not None):
+        if self.plan is None or self.target.busy:
             return self.tr("Torchkeeper is still reading the entries and the path.")
         if not self.plan["entries"]:
             return self.tr("A bundle can hold none of these entries.")
-        there = self.there
-        bad = there is None or there["what"] in ("folder", "other")
-        if there is None or bad or there["space"]["why"] or not there["space"]["exists"]:
-            return self.check.text()
-        if there["what"] == "file" and not self.replace.isChecked():
-            return self.tr("The file exists. Tick “Replace the existing file”.")
+        if why := self.target.why_not:
+            return why
         if self.secrets.undecided:
             return self.tr("The entries hold secrets. Choose what to do with them.")
         return self.key.why_not
 
-    def _browse(self) -> None:
-        kinds = self.tr("Torchkeeper bundles (*.torchcache)")
-        choose_target(self, self.tr("Export to"), self.path or "", kinds, self.file.setText)
-
     def _go(self) -> None:
-        if (path := self.path) is not None:
+        if (path := self.target.path) is not None:
             self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
             self.key.keep()
-            replace, secrets = self.replace.isChecked(), self.secrets.value
+            replace, secrets = self.target.replace.isChecked(), self.secrets.value
             how = replace, carrying.builders(self._maker), secrets, self.key.value
             self.follow(self._start(self._selection, self._needs, path, *how))
 

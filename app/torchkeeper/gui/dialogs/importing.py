@@ -18,8 +18,8 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, room_text
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, room_text
 from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
@@ -65,7 +65,7 @@ class ImportDialog(WorkDialog):
         super().__init__(parent, 720, "bundle", "mega-cache")
         self.setWindowTitle(self.tr("Import"))
         self._engines, self._start = engines, start
-        self._compare_of = Latest(engines, self)
+        self._compare_of = Typed(engines, self)
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
         none = self.tr("None: native objects keep the names they have")
@@ -82,7 +82,7 @@ class ImportDialog(WorkDialog):
         self._required = False
         #: Whether the environment has yet to name native objects; the target of Import meanwhile.
         self._waits, self._early = False, ""
-        self._tickets = [engines.background(Listener(result=self._told_signers), lookups.signers)]
+        Latest(engines, self).call(Listener(result=self._told_signers), lookups.signers)
         self._tree = self._make_tree()
         self._detail = KindTable(self.tr("Contents, by kind"), 4, compared=True)
         self._heading = forms.label("", "heading", wrap=True)
@@ -170,10 +170,7 @@ class ImportDialog(WorkDialog):
         return self.compared is not None or self._compare_error is not None
 
     def done(self, result: int) -> None:
-        self.names.forget()
         self.prospects.forget()
-        for ticket in self._tickets:
-            self._engines.forget(ticket)
         super().done(result)
 
     def _inspect(self, number: int) -> None:
@@ -186,7 +183,7 @@ class ImportDialog(WorkDialog):
 
             listener = Listener(result=told, failed=lambda _: told(None))
             params: messages.RunnableParams = {"place": file.path}
-            self._tickets.append(self._engines.ask(protocol.RUNNABLE, params, listener))
+            Latest(self._engines, self).ask(protocol.RUNNABLE, params, listener)
 
         def failed(error: UserError) -> None:
             file.fail(error)
@@ -195,7 +192,7 @@ class ImportDialog(WorkDialog):
         listener = Listener(rows=file.add, result=listed, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         params: ListParams = {"place": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask(protocol.LIST, params, listener))
+        Latest(self._engines, self).ask(protocol.LIST, params, listener)
 
     def _read(self, number: int) -> None:
         file = self.files[number]
@@ -237,7 +234,7 @@ class ImportDialog(WorkDialog):
             self._allow()
 
         about: SignatureParams = {"file": file.path, "signers": signers_file()}
-        self._tickets.append(self._engines.ask(protocol.SIGNATURE, about, Listener(result=seen)))
+        Latest(self._engines, self).ask(protocol.SIGNATURE, about, Listener(result=seen))
 
     def _say_trust(self) -> None:
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""
@@ -433,7 +430,7 @@ class ImportDialog(WorkDialog):
                     news = self.tr("Asking PyTorch there for the names of native objects…")
         else:
             news, space = self._news(), self.compared["space"]
-            room, room_role = room_text(self.compared["needed"], space, self.tr)
+            room, room_role = room_text(self.compared["needed"], space)
             if not space["exists"] and not space["why"]:
                 room = self.tr("The folder will be created.") + " " + room
         left = self._stays.words(self.tr) if self.compared is not None else ""

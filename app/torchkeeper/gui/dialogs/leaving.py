@@ -14,10 +14,9 @@ from torchkeeper.client.signers import Key
 from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_file
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _LISTED = 200
 _NAMED = 4
 
 
-class KeyChoice(Compound):
+class KeyChoice(forms.Compound):
     """Looks for the keys itself; ``value`` is the name of the chosen one (``client.signers``)."""
 
     changed = Signal()
@@ -40,16 +39,16 @@ class KeyChoice(Compound):
     def __init__(self, engines: Engines, settings: QSettings, *, needed: bool = False) -> None:
         """needed: there is no way without a key."""
         super().__init__()
-        self._engines, self._settings, self._needed = engines, settings, needed
+        self._settings, self._needed = settings, needed
+        self._looked = Latest(engines, self)
         self._keys: list[Key] = []
-        self._ticket: int | None = None
         self._error: UserError | None = None
         #: The name of the key that is chosen, as far as it goes before the keys are known.
         self._wanted = str(settings.value(SIGN_WITH) or "")
         #: Why the file that was chosen holds no key.
         self._wrong: UserError | None = None
         self._without_agent = ""
-        self.combo = Choice(30)
+        self.combo = forms.Choice(30)
         self.combo.activated.connect(lambda *_: self._chosen())
         self.file = forms.button(self.tr("Other &key…"), self._browse, enter=False)
         self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
@@ -78,15 +77,11 @@ class KeyChoice(Compound):
     @property
     def busy(self) -> bool:
         """Whether the keys are still being looked for."""
-        return self._engines.waits(self._ticket)
+        return self._looked.busy
 
     def keep(self) -> None:
         if self._error is None and (self._key is not None or not self._wanted):
             self._settings.setValue(SIGN_WITH, self._wanted)
-
-    def stop(self) -> None:
-        """Nobody waits for keys any more."""
-        self._engines.forget(self._ticket)
 
     @property
     def _key(self) -> Key | None:
@@ -94,9 +89,8 @@ class KeyChoice(Compound):
 
     def _look(self, file: str) -> None:
         """Look for the keys; file: one that was chosen, which is to be among them."""
-        self._engines.forget(self._ticket)
         listener = Listener(result=lambda found: self._found(found, file), failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.keys, file)
+        self._looked.call(listener, lookups.keys, file)
         self._fill()
 
     def _found(self, found: lookups.Keys, file: str) -> None:
@@ -212,7 +206,7 @@ class SecretChoice(QWidget):
         self.heading = forms.label("", "heading")
         self.list = forms.read_only_text(self.tr("Secrets that were found"))
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
-        self.choice = Choice()
+        self.choice = forms.Choice()
         self.choice.setPlaceholderText(self.tr("Choose what to do with them"))
         self.choice.addItem(self.tr("Redact them: write an x for each character"), "redact")
         self.choice.addItem(self.tr("Leave these entries out"), "leave")

@@ -11,7 +11,7 @@ from torchkeeper.client import manual
 from torchkeeper.client.manual import Manual, Page
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
@@ -67,8 +67,7 @@ class ManualDialog(Dialog):
     def _ask(self, engines: Engines) -> None:
         self._show_ways()
         listener = Listener(result=self._is_read, failed=self.notice.tell)
-        ticket = engines.background(listener, manual.read)
-        self.finished.connect(lambda: engines.forget(ticket))
+        Latest(engines, self).call(listener, manual.read)
 
     def _is_read(self, whole: Manual) -> None:
         self._manual = self.view.manual = whole

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QLayout, QWidget
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.forms import Scrolled, Yielding
 
 #: Pixels of what is scrolled that are seen at least, and those for what is only said later.
 _LEAST, _LATER = 96, 48
@@ -22,7 +21,7 @@ class ChoicePage(QWidget):
 
     def __init__(self, body: QLayout, *buttons: QWidget) -> None:
         super().__init__()
-        self.inside = Scrolled(Yielding(body), _LEAST)
+        self.inside = forms.Scrolled(forms.Yielding(body), _LEAST)
         #: The last of them is the one that goes on.
         self._row = forms.row(forms.REST, *buttons, margin=(0, forms.GAP, 0, 0))
         #: Why the last button is off, over the buttons, as what says it otherwise may be below the
@@ -49,17 +48,17 @@ class ChoicePage(QWidget):
 class TrustNotice(QFrame):
     """What cannot be overlooked, with advice: red where it is about code of strangers."""
 
-    def __init__(self, what: str, advice: str = "", mild: bool = False) -> None:
-        """mild: it is about what is the user's own, or vouched for by whom the user trusts."""
+    def __init__(self, what: str, advice: str = "") -> None:
         super().__init__()
         self.advice = forms.label(advice, wrap=True)
         texts = forms.column(forms.label(what, "heading"), self.advice, gap=2)
         self._marks = [forms.picture("shield", 28, colour) for colour in ("danger", "muted")]
         marks = forms.row(*self._marks), (texts, 1)
         self.setLayout(forms.row(*marks, gap=12, margin=(12, 10, 12, 10)))
-        self.weigh(mild)
+        self.weigh(mild=False)
 
     def weigh(self, mild: bool) -> None:
+        """mild: it is about what is the user's own, or vouched for by whom the user trusts."""
         self.setObjectName("hint" if mild else "notice")
         forms.repolish(self)
         for mark, shown in zip(self._marks, (not mild, mild), strict=True):

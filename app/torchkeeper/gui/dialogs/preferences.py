@@ -15,9 +15,7 @@ from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip
 
@@ -26,7 +24,7 @@ class Does(NamedTuple):
     """What applies each setting at once. notifies: whether the desktop is told of jobs now."""
 
     notifies: bool
-    look: Callable[[Theme], object]
+    look: Callable[[theme.Theme], object]
     notify: Callable[[], object]
     signers: Callable[[QWidget], object]
     reveal: Callable[[str], object]
@@ -39,10 +37,10 @@ class PreferencesDialog(Dialog):
         """own: the file in which the window keeps its settings."""
         super().__init__(parent, 640)
         self.setWindowTitle(self.tr("Settings"))
-        self.theme = Choice(20)
-        self.theme.offer((one.called.replace("&", ""), one.value) for one in Theme)
+        self.theme = forms.Choice(20)
+        self.theme.offer((one.called.replace("&", ""), one.value) for one in theme.Theme)
         theme.follow(self, self._show_theme)
-        self.theme.activated.connect(lambda *_: does.look(Theme(self.theme.currentData())))
+        self.theme.activated.connect(lambda *_: does.look(theme.Theme(self.theme.currentData())))
         self.notify = QCheckBox(self.tr("&Notify when a job ends"))
         self.notify.setChecked(does.notifies)
         self.notify.clicked.connect(does.notify)

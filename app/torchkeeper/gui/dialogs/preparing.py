@@ -11,17 +11,15 @@ from PySide6.QtWidgets import QCheckBox, QListWidget, QWidget
 from torchkeeper.client.engines import far
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes import known
-from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.verdict.probed import Env
 from torchkeeper.warm.options import MOST_THREADS
@@ -105,7 +103,7 @@ class CompileOptions(QWidget):
         super().__init__()
         self._fitting: int | None = None
         self._touched = False
-        self.spin = Number(0, MOST_THREADS)
+        self.spin = forms.Number(0, MOST_THREADS)
         self.spin.setFixedSize(240, forms.field_height())
         self.spin.setAccelerated(True)
         self.spin.valueChanged.connect(self._touch)
@@ -147,7 +145,7 @@ class CompileOptions(QWidget):
         return told
 
 
-class DeviceChoice(Choice):
+class DeviceChoice(forms.Choice):
     """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
 
     def __init__(self) -> None:
@@ -189,7 +187,7 @@ class DeviceChoice(Choice):
         return str(self.currentData() or "")
 
 
-class RecipeChoice(Compound):
+class RecipeChoice(forms.Compound):
     """The built-in recipe, one of the list, or files and folders; and what the chosen one makes."""
 
     #: Other recipes were chosen, or more is known of them.
@@ -200,20 +198,19 @@ class RecipeChoice(Compound):
     def __init__(
         self, engines: Engines, names: Sequence[str] = (), rows: int = 4, into: str = ""
     ) -> None:
-        """names: what is chosen; nothing: what was last warmed ``into`` a place, else the built-in
-        one, until somebody chooses. rows: of the list of variants.
+        """names: the chosen recipes. Without any, until somebody chooses: what was last warmed
+        ``into`` the place, else the built-in one. rows: of the list of variants.
         """
         super().__init__()
-        self._engines = engines
+        self._looked, self._list = Latest(engines, self), Latest(engines, self)
         #: What is chosen: BUILTIN, files and folders.
-        self.names = list(names) or [BUILTIN]
+        self.names = list(names) or [known.BUILTIN]
         self._into, self._free = into, not names
-        self._listed: Sequence[Listed] = ()
-        self._ticket: int | None = None
-        self.made: Made | None = None
+        self._listed: Sequence[known.Listed] = ()
+        self.made: known.Made | None = None
         self.error: UserError | None = None
         explain(self, "recipe")
-        self.combo = Choice(24)
+        self.combo = forms.Choice(24)
         self.said = forms.label("", "muted", wrap=True)
         forms.keep_room(self.said, 1)
         self.notice = Notice()
@@ -228,12 +225,12 @@ class RecipeChoice(Compound):
         self._fill([])
         self.combo.activated.connect(self._picked)
         # Where the list cannot be read, which the dialog of recipes says, files can be chosen.
-        self._list_ticket = engines.background(Listener(result=self._fill), known.listed)
+        self._list.call(Listener(result=self._fill), known.listed)
         self._look()
 
     def choose(self, names: Sequence[str], free: bool = False) -> None:
-        """free: whether nobody has chosen them."""
-        self.names, self._free = list(names) or [BUILTIN], free
+        """free: whether they are a suggestion, which another place changes."""
+        self.names, self._free = list(names) or [known.BUILTIN], free
         self._show_chosen()
         self._look()
 
@@ -244,17 +241,12 @@ class RecipeChoice(Compound):
         if last and [last] != self.names:
             self.choose([last], free=True)
 
-    def let_go(self) -> None:
-        """Hear no more: the dialog closes."""
-        for ticket in (self._ticket, self._list_ticket):
-            self._engines.forget(ticket)
-
-    def _fill(self, listed: Sequence[Listed]) -> None:
+    def _fill(self, listed: Sequence[known.Listed]) -> None:
         with QSignalBlocker(self.combo):
             self.combo.clear()
-            self.combo.addItem(known.name_of(BUILTIN), [BUILTIN])
+            self.combo.addItem(known.name_of(known.BUILTIN), [known.BUILTIN])
             for one in listed:
-                if one.path != BUILTIN:
+                if one.path != known.BUILTIN:
                     name = one.recipes[0].name if not one.folder and one.recipes else ""
                     text = f"{known.name_of(one.path, name)}  ({printable(one.path, 400)})"
                     self.combo.addItem(text, [one.path])
@@ -293,12 +285,11 @@ class RecipeChoice(Compound):
             self.running.emit()
 
     def _look(self) -> None:
-        self._engines.forget(self._ticket)
         self._told(None)
         listener = Listener(result=self._told, failed=lambda error: self._told(None, error))
-        self._ticket = self._engines.background(listener, known.made, list(self.names))
+        self._looked.call(listener, known.made, list(self.names))
 
-    def _told(self, made: Made | None, error: UserError | None = None) -> None:
+    def _told(self, made: known.Made | None, error: UserError | None = None) -> None:
         self.made, self.error = made, error
         self.notice.tell(error)
         self.variants.clear()
@@ -306,7 +297,7 @@ class RecipeChoice(Compound):
         self.said.setVisible(error is None)
         if made is None:
             self.said.setText(self.tr("Looking at it…"))
-        elif self.names == [BUILTIN]:
+        elif self.names == [known.BUILTIN]:
             self.said.setText(known.builtin_help())
         else:
             count = say.count(len(made.variants), "variant", "variants")

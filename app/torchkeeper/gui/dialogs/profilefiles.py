@@ -13,13 +13,11 @@ from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, wi
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_target
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
-from torchkeeper.gui.pages.profiles.drafts import Offered, Written, free
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import Table, columns, line
 from torchkeeper.gui.widgets.notice import Notice
 
@@ -41,15 +39,14 @@ class ProfileImport(Dialog):
         """names: of the profiles that there are."""
         super().__init__(parent, 640, "profile")
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
-        self._engines, self._names, self._taking = engines, list(names), take
-        self._path = path
-        self._ticket: int | None = None
-        self.offered: Offered | None = None
+        self._names, self._taking = list(names), take
+        self._path, self._asked_of = path, Latest(engines, self)
+        self.offered: known_profiles.Offered | None = None
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
-        self.format = Choice()
+        self.format = forms.Choice()
         self.format.offer([(self.tr("The detected format"), ""), *words.formats()])
-        self.container = Choice()
+        self.container = forms.Choice()
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
         self.taken = _tree(
@@ -84,18 +81,14 @@ class ProfileImport(Dialog):
         self.resize_within(1000, 640)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
-        self.finished.connect(lambda: engines.forget(self._ticket))
         self._read()
 
     def _read(self, *_: object) -> None:
-        self._engines.forget(self._ticket)
         self.offered = None
         self.go.setEnabled(False)
         listener = Listener(result=self._show, failed=self._failed)
         form, container = (str(x.currentData() or "") for x in (self.format, self.container))
-        self._ticket = self._engines.background(
-            listener, known_profiles.offered, self._path, form, container
-        )
+        self._asked_of.call(listener, known_profiles.offered, self._path, form, container)
 
     def _failed(self, error: UserError) -> None:
         for widget in (self._asked, self.taken, self.left, self.left_title, self.taken_title):
@@ -110,7 +103,7 @@ class ProfileImport(Dialog):
             error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
 
-    def _show(self, offered: Offered) -> None:
+    def _show(self, offered: known_profiles.Offered) -> None:
         self.offered = offered
         self.notice.tell(None)
         self.taken.clear()
@@ -134,7 +127,7 @@ class ProfileImport(Dialog):
             widget.setVisible(bool(some))
         for widget in (self.left, self.left_title):
             widget.setVisible(bool(offered.left))
-        self.name.setText(free(offered.profile.name, self._names))
+        self.name.setText(known_profiles.free(offered.profile.name, self._names))
         self.name.setFocus()
         self.name.selectAll()
 
@@ -172,8 +165,8 @@ class ProfileExport(Dialog):
         self.setWindowTitle(self.tr("Export {}").format(printable(profile.name, 64)))
         self._engines, self._profile = engines, profile
         self._ticket: int | None = None
-        self.written: Written | None = None
-        self.format = Choice()
+        self.written: known_profiles.Written | None = None
+        self.format = forms.Choice()
         self.format.offer(words.formats())
         self.secret = forms.line_edit(self.tr("NAME/KEY"))
         self.text = QPlainTextEdit()
@@ -225,7 +218,7 @@ class ProfileExport(Dialog):
         write, one = known_profiles.written, self._profile
         self._ticket = self._engines.background(listener, write, one, self.form, secret)
 
-    def _show(self, written: Written) -> None:
+    def _show(self, written: known_profiles.Written) -> None:
         self.written = written
         self.notice.tell(None)
         self.text.setPlainText(written.shown.rstrip("\n"))

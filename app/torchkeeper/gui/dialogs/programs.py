@@ -14,7 +14,7 @@ from torchkeeper.client.kept.runs import discreet
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Dialog, Latest, choose_folder
+from torchkeeper.gui.dialogs.base import Dialog, Typed, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.warming import ProfileChoice
 from torchkeeper.gui.places.model import host_of
@@ -61,11 +61,10 @@ class ProgramDialog(Dialog):
         self.line.textChanged.connect(self._say)
         #: What is at the folder, which is looked for beside.
         self._what = ""
-        self._latest = Latest(engines, self)
+        self._latest = Typed(engines, self)
         self.folder.textChanged.connect(lambda *_: self._look())
         for choice in (self.environment, self.profile):
             choice.changed.connect(self._say)
-        self.finished.connect(self.profile.let_go)
         self._look(soon=False)
 
     def _kept(self, name: str) -> str:

@@ -14,14 +14,12 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLabel, QPlai
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_files, choose_target, confirm
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.recipes import forming, known
-from torchkeeper.gui.pages.recipes.known import Looked, Makes
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.warm.recipes.items import MODES
@@ -62,11 +60,11 @@ class RecipeEditor(UnsavedDialog):
         self._saved_text: str | None = None
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
-        self._ticket: int | None = None
+        self._look_at = Latest(engines, self)
         #: Of reading and writing the file.
         self._tickets: list[int] = []
         self._example, self._beside = example, ""
-        self.looked: Looked | None = None
+        self.looked: known.Looked | None = None
         #: The text that it is of, or that is being looked at.
         self._looked_at: str | None = None
         self.where = forms.label("", "muted")
@@ -76,7 +74,7 @@ class RecipeEditor(UnsavedDialog):
         self.text = TomlEdit(self.tr("Text of the recipe"))
         self.state = forms.label("", "heading")
         self.faults = FaultList(self.tr("Faults"))
-        self.makes = Makes()
+        self.makes = known.Makes()
         # Enter is for the text.
         self.save_as = forms.button(self.tr("Save &as…"), lambda: self._save_as(None), enter=False)
         save = self.tr("&Save")
@@ -172,13 +170,11 @@ class RecipeEditor(UnsavedDialog):
             self._timer.start()
 
     def _look(self) -> None:
-        self._engines.forget(self._ticket)
         path = self.path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
-        listener = Listener(result=self._told)
-        self._ticket = self._engines.background(listener, known.looked, text, path)
+        self._look_at.call(Listener(result=self._told), known.looked, text, path)
 
-    def _told(self, looked: Looked) -> None:
+    def _told(self, looked: known.Looked) -> None:
         self.looked = looked
         marks: dict[int, str] = {}
         for fault in looked.faults[:_MARKED]:
@@ -195,7 +191,7 @@ class RecipeEditor(UnsavedDialog):
             self.fill_in()
         self.makes.show_looked(looked)
 
-    def _offer_form(self, looked: Looked | None) -> None:
+    def _offer_form(self, looked: known.Looked | None) -> None:
         """looked: what the text comes to, as it is now; None where that is not known yet."""
         why = ""
         if looked is not None and (looked.faults or looked.data is None):
@@ -298,7 +294,6 @@ class RecipeEditor(UnsavedDialog):
         self._save(lambda: self.warm.emit(self.path))
 
     def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
         for ticket in self._tickets:
             # What is being written is written.
             self._engines.leave(ticket, cancel=False)
@@ -332,10 +327,10 @@ class RecipeForm(UnsavedDialog):
         self._shown: forming.Form | None = None
         #: Where the file with the callable lies.
         self._beside = ""
-        self.which = Choice()
+        self.which = forms.Choice()
         self.which.addItems([f"{n}  {printable(name, 80)}" for n, name in enumerate(names, 1)])
         self.about = forms.label("", "muted", wrap=True)
-        self.kind = Choice()
+        self.kind = forms.Choice()
         self.kind.addItem(self.tr("An example: it returns the model and its inputs"))
         self.kind.addItem(self.tr("A factory: it returns the model"))
         self.kind.addItem(self.tr("A function that is compiled itself"))
@@ -348,7 +343,7 @@ class RecipeForm(UnsavedDialog):
         self.inputs.setFixedHeight(84)
         theme.follow(self.inputs, lambda: self.inputs.setFont(theme.monospace()))
         self.sizes = forms.line_edit("batch = 1, 8, 32; cached = 512")
-        self.device = Choice()
+        self.device = forms.Choice()
         self.device.setEditable(True)
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
@@ -358,10 +353,10 @@ class RecipeForm(UnsavedDialog):
             [*_DTYPES, *(x for one in every for x in one.dtypes)], 3, "lbt"
         )
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2, "ermc")
-        self.dynamic = Choice()
+        self.dynamic = forms.Choice()
         usual, fixed = self.tr("As PyTorch decides"), self.tr("For these sizes only")
         self.dynamic.addItems([usual, fixed, self.tr("For any size")])
-        self.gradients = Choice()
+        self.gradients = forms.Choice()
         training = self.tr("The result and its gradients, as in training")
         alone = self.tr("The result alone, under no_grad, as in inference")
         self.gradients.addItem(self.tr("The result"), forming.FORWARD)

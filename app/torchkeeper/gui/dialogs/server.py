@@ -17,7 +17,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.environments import changes
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_file
 from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
 from torchkeeper.gui.places.model import Place
@@ -59,8 +59,7 @@ class Trial(QWidget):
 
     def __init__(self, engines: Engines) -> None:
         super().__init__()
-        self._engines = engines
-        self._tickets: list[int] = []
+        self._looked = Latest(engines, self)
         self.said = forms.label("", "muted", wrap=True)
         self.said.setAccessibleName(self.tr("What the server says"))
         self.notice = Notice()
@@ -83,15 +82,12 @@ class Trial(QWidget):
 
     def _ask(self, op: str, place: str, listener: Listener, login: Login) -> None:
         # In an engine of its own: what is tried is not what others use from now on.
-        ticket = self._engines.ask(op, {"place": place}, listener, password=login.password,
-                                   login_of=login.login_of)  # fmt: skip
-        self._tickets.append(ticket)
+        how = {"password": login.password, "login_of": login.login_of}
+        self._looked.ask(op, {"place": place}, listener, **how)
 
     def clear(self) -> None:
         """Forget what was found: something has been changed since."""
-        for ticket in self._tickets:
-            self._engines.forget(ticket)
-        self._tickets.clear()
+        self._looked.forget()
         self.notice.tell(None)
         self._say("")
         self.facts.clear()
@@ -303,7 +299,6 @@ class ServerDialog(Dialog):
 
     def done(self, result: int) -> None:
         self.trial.clear()
-        self.keep.stop()
         super().done(result)
 
     @property

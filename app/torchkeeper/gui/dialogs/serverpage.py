@@ -15,11 +15,10 @@ from torchkeeper.client.words.environments import figures, meanings
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -38,7 +37,7 @@ class ServerPage(Dialog):
     def __init__(self, parent: QWidget, engines: Engines, place: str, title: str = "") -> None:
         super().__init__(parent, 560, "place")
         self.setWindowTitle(self.tr("Server"))
-        self._engines = engines
+        self._asked = Latest(engines, self)
         self.title = forms.label(title or Place(place).title, "title", wrap=True)
         self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
         self.form = QFormLayout()
@@ -54,8 +53,6 @@ class ServerPage(Dialog):
         # What the server says has its room from the start.
         self.resize_within(600, 560)
         self._place = place
-        self._ticket: int | None = None
-        self.finished.connect(lambda: engines.forget(self._ticket))
         self._ask()
 
     def _ask(self) -> None:
@@ -63,7 +60,7 @@ class ServerPage(Dialog):
         self.said.show()
         listener = Listener(result=self._told, failed=self._failed)
         params: ServerParams = {"place": self._place}
-        self._ticket = self._engines.ask(protocol.SERVER, params, listener, shared=True, aside=True)
+        self._asked.ask(protocol.SERVER, params, listener, shared=True, aside=True)
 
     def _told(self, page: ServerResult) -> None:
         self.said.hide()
@@ -97,9 +94,9 @@ class ExpiryDialog(Dialog):
             place=printable(place),
         )
         forms.add(self.body, forms.label(where, "muted", wrap=True), forms.GAP)
-        self.number = Number(1, 999, self.tr("How many"))
+        self.number = forms.Number(1, 999, self.tr("How many"))
         self.number.setValue(30)
-        self.unit = Choice()
+        self.unit = forms.Choice()
         self.unit.addItems(
             [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
              self.tr("never")]
@@ -149,14 +146,9 @@ class KeepBox(QCheckBox):
     def __init__(self, engines: Engines) -> None:
         super().__init__()
         self.setText(self.tr("&Keep in the system's keyring"))
-        self._engines = engines
         self.setEnabled(False)
         self._say(self.tr("Looking for a keyring…"))
-        self._ticket = engines.background(Listener(result=self._found), secrets.can_keep)
-
-    def stop(self) -> None:
-        """Nobody waits for the answer any more."""
-        self._engines.forget(self._ticket)
+        Latest(engines, self).call(Listener(result=self._found), secrets.can_keep)
 
     def _found(self, there: bool) -> None:
         self.setEnabled(there)
@@ -204,4 +196,3 @@ class PasswordDialog(Dialog):
         self.body.addWidget(self.keep)
         self.buttons(self.cancel, self.go)
         self.password.setFocus()
-        self.finished.connect(self.keep.stop)

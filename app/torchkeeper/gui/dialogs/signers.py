@@ -12,13 +12,12 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.client import signers
-from torchkeeper.client.signers import signers_file
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, Latest, choose_file, confirm
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, choose_file, confirm
 from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.leaving import KeyChoice
 from torchkeeper.gui.dialogs.pages import TrustNotice
@@ -47,8 +46,7 @@ class TrustDialog(Dialog):
         super().__init__(parent, 600, "signature")
         self.setWindowTitle(self.tr("Trust a signer"))
         self.setAcceptDrops(not key)
-        self._engines = engines
-        self._ticket: int | None = None
+        self._asked = Latest(engines, self)
         self._public: signers.PublicKey | None = None
         self._error: UserError | None = None
         self.key = QPlainTextEdit()
@@ -85,7 +83,6 @@ class TrustDialog(Dialog):
         self.buttons(self.cancel, self.go, pinned=(notice, self.wrong))
         self.key.textChanged.connect(self._read)
         self.name.textChanged.connect(lambda *_: self._read())
-        self.finished.connect(lambda: engines.forget(self._ticket))
         self.key.setPlainText(key)
         self._read()
         (self.name if key else self.key).setFocus()
@@ -101,9 +98,8 @@ class TrustDialog(Dialog):
 
     def read_file(self, path: str) -> None:
         """Show the public key in a file."""
-        self._engines.forget(self._ticket)
         listener = Listener(result=self._is_read, failed=self._failed)
-        self._ticket = self._engines.background(listener, signers.public_key, path)
+        self._asked.call(listener, signers.public_key, path)
 
     def _browse(self) -> None:
         folder = os.path.expanduser("~/.ssh/")
@@ -142,7 +138,7 @@ class TrustDialog(Dialog):
             shown = f"{public.key.partition(' ')[0]} {public.fingerprint}"
         self.fingerprint.setText(shown)
         forms.set_role(self.fingerprint, "muted" if public is None else "heading")
-        why = self.tr("It is being added.") if self._engines.waits(self._ticket) else ""
+        why = self.tr("It is being added.") if self._asked.busy else ""
         if public is None:
             why = self.tr("There is no public key yet.")
         elif not self.name.text().strip():
@@ -155,7 +151,7 @@ class TrustDialog(Dialog):
         trust = partial(signers.trust, self.name.text().strip(), self._public.key)
         self._error = None
         listener = Listener(result=self._trusted, failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.signers, trust)
+        self._asked.call(listener, lookups.signers, trust)
         self._say()
 
     def _trusted(self, found: lookups.Signers) -> None:
@@ -367,7 +363,6 @@ class SignDialog(WorkDialog):
         self.where = forms.label(printable(os.path.dirname(file), 4096), "muted", wrap=True)
         self.said = forms.label("", wrap=True)
         self.key = KeyChoice(engines, settings, needed=True)
-        self.finished.connect(self.key.stop)
         self.key.changed.connect(self._say)
         self.go = forms.button(self.tr("&Sign"), self._go, primary=True)
         layout = forms.column(self.title, self.where, self.said, forms.GAP)
@@ -383,9 +378,9 @@ class SignDialog(WorkDialog):
         return (self.signature is not None or self.error is not None) and not self.key.busy
 
     def _look(self) -> None:
-        about: SignatureParams = {"file": self._file, "signers": signers_file()}
+        about: SignatureParams = {"file": self._file, "signers": signers.signers_file()}
         heard = Listener(result=self._told, failed=partial(self._told, None))
-        self._signature_of.ask(protocol.SIGNATURE, about, heard, soon=False)
+        self._signature_of.ask(protocol.SIGNATURE, about, heard)
         self._told(None)
 
     def _told(self, signature: SignatureResult | None, error: UserError | None = None) -> None:

@@ -28,8 +28,8 @@ from torchkeeper.warm.options import NO_MEGA, RUNS
 Start = Callable[[str, Environment, list[str], Asked], Job]
 
 
-#: Of a place: what its last verification came to, in words; where a bundle was made, and what it
-#: says of its objects (``made_in``, stores/bundles/parts.py); and whether it is the user's alone.
+#: What is known of a place: the last verification, in words; what a bundle says of its origin
+#: (``made_in``, stores/bundles/parts.py); and whether nobody but the user writes into it.
 Known = Callable[[str], tuple[str, Mapping[str, Any], bool]]
 
 
@@ -50,7 +50,7 @@ class VerifyDialog(WorkDialog):
         recipes: Sequence[str] = (),
         runs: Sequence[str] = (),
     ) -> None:
-        """recipes: files and folders to begin with. runs: those, and the one there always is."""
+        """recipes: files and folders to begin with. runs: those to be ticked besides "warm"."""
         super().__init__(parent, 800, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
         self._start, self._known = start, known
@@ -58,7 +58,6 @@ class VerifyDialog(WorkDialog):
         self.environment = EnvironmentChoice(environments, "verify")
         self.recipe = RecipeChoice(engines, recipes, rows=2, into=place)
         self.recipe.changed.connect(self._say)
-        self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self._abouts = {name: forms.label("", "muted", wrap=True) for name in RUNS}
@@ -151,7 +150,7 @@ class VerifyDialog(WorkDialog):
     def _suit(self) -> None:
         variants = self.recipe.made.variants if self.recipe.made is not None else ()
         sources = {source for *_, source in variants}
-        # What is in no mega-cache is in none for one reason, or for several.
+        # Only where no variant can be in a mega-cache, the run is left out.
         unlike = sorted({NO_MEGA.get(source, "") for source in sources})
         mega = verifying.skipped(unlike[-1]) if unlike and unlike[0] else ""
         if not mega and not self.runs["cold"].isChecked():

@@ -7,27 +7,25 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client.profiles import profile as applying
-from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, file_text, replace_text
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.bundlefile import BundleFile
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
-from torchkeeper.gui.pages.profiles.drafts import Kept
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import About, about_of
 from torchkeeper.settings.rules import check
@@ -35,7 +33,6 @@ from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
     from torchkeeper.engine.messages.compiling import VariantsParams, VariantsRow
     from torchkeeper.verdict.probed import Env
     from torchkeeper.warm.shapes import SentRecipe
@@ -60,18 +57,12 @@ class ThenChoice(QWidget):
     def __init__(self, engines: Engines, places: Sequence[Place], name: str) -> None:
         """name: the bundle to begin with, an absolute path."""
         super().__init__()
-        self._look = Latest(engines, self)
-        #: What is at the file's path (operation ``target``); None while nobody knows.
-        self._there: TargetResult | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
-        self.file = QLineEdit(name)
-        self.file.setAccessibleName(self.tr("Bundle file"))
-        self.browse = forms.button(self.tr("Bro&wse…"), self._browse, enter=False)
-        self.check = forms.label("", wrap=True)
-        self.check.setContentsMargins(forms.CHECK, 0, 0, 0)
-        self.replace = QCheckBox()
+        browse = self.tr("Bro&wse…")
+        self.target = BundleFile(engines, name, self.tr("Write a bundle"), browse)
+        self.target.setAccessibleName(self.tr("Bundle file"))
         self.publish = QCheckBox(self.tr("P&ublish to a server"))
-        self.server = Choice(16)
+        self.server = forms.Choice(16)
         self.server.setAccessibleName(self.tr("Server"))
         for place in places:
             if place.server and not place.read_only:
@@ -81,14 +72,12 @@ class ThenChoice(QWidget):
         add = self.tr("There is no server among the places; add one first")
         self.publish.setToolTip(tip(add if none else ""))
         inset = forms.CHECK, 0, 0, 0
-        line = forms.row((self.file, 1), self.browse, margin=inset)
-        replace, below = forms.row(self.replace, margin=inset), forms.row(self.server, margin=inset)
-        whole = forms.column(self.bundle, line, self.check, replace, 4, self.publish, below, gap=4)
-        self.setLayout(whole)
-        self.bundle.toggled.connect(self._changed)
-        self.file.textChanged.connect(self._changed)
+        self._file = forms.page(forms.column(self.target, self.target.replace, gap=4, margin=inset))
+        below = forms.row(self.server, margin=inset)
+        self.setLayout(forms.column(self.bundle, self._file, 4, self.publish, below, gap=4))
+        self.bundle.toggled.connect(lambda on: self.target.look() if on else self._say())
+        self.target.changed.connect(self._say)
         self.publish.toggled.connect(self._say)
-        self.replace.toggled.connect(self._say)
         self._say()
 
     @property
@@ -97,10 +86,8 @@ class ThenChoice(QWidget):
         server = str(self.server.currentData() or "") if self.publish.isChecked() else ""
         if not self.bundle.isChecked():
             return Then("", server)
-        if self._path is None or self._there is None or self._wrong()[1] == "error":
-            return None
-        kept = self._there["what"] == "file" and not self.replace.isChecked()
-        return None if kept else Then(self._path, server)
+        path = self.target.path
+        return Then(path, server) if path is not None and not self.target.why_not else None
 
     def publish_to(self, server: str | None) -> None:
         """Begin with this server, where it is one."""
@@ -108,62 +95,15 @@ class ThenChoice(QWidget):
             self.server.setCurrentIndex(row)
             self.publish.setChecked(True)
 
-    def let_go(self) -> None:
-        """Hear no more: the dialog closes."""
-        self._look.forget()
-
-    @property
-    def _path(self) -> str | None:
-        file = os.path.expanduser(self.file.text().strip())
-        return file if os.path.isabs(file) and not file.endswith("/") else None
-
-    def _changed(self, *_: object) -> None:
-        self._there = None
-        self.replace.setChecked(False)
-        self._look.forget()
-        if self.bundle.isChecked() and self._path is not None:
-            params: TargetParams = {"path": self._path}
-            heard = Listener(result=self._told, failed=self._unknown)
-            self._look.ask(protocol.TARGET, params, heard)
-        self._say()
-
-    def _told(self, there: TargetResult) -> None:
-        self._there = there
-        if there["what"] == "file":
-            self.replace.setText(replace_text(there, self.tr))
-        self._say()
-
-    def _unknown(self, error: UserError) -> None:
-        self._say()
-        forms.tell(self.check, error.what)
-
-    def _wrong(self) -> tuple[str, str]:
-        if self._path is None:
-            return self.tr("Give the whole path of the bundle, or choose one."), "error"
-        if self._there is None:
-            return "", ""
-        said, role = file_text(self._path, 0, self._there, self.tr)
-        # How much room it takes is not known before it is warmed.
-        return (said, role) if role == "error" else ("", "")
-
     def _say(self, *_: object) -> None:
-        asked = self.bundle.isChecked()
-        self.file.setVisible(asked)
-        self.browse.setVisible(asked)
+        self._file.setVisible(self.bundle.isChecked())
         self.server.setVisible(self.publish.isChecked())
-        said, role = self._wrong() if asked else ("", "")
-        forms.set_role(self.check, role)
-        forms.tell(self.check, said)
-        there = asked and self._there is not None and self._there["what"] == "file"
-        self.replace.setVisible(there and not said)
+        # How much room it takes is not known before it is warmed.
+        self.target.say(None)
         self.changed.emit()
 
-    def _browse(self) -> None:
-        kinds = self.tr("Bundles (*.torchcache)")
-        choose_target(self, self.tr("Write a bundle"), self.file.text(), kinds, self.file.setText)
 
-
-class ProfileChoice(Compound):
+class ProfileChoice(forms.Compound):
     """Reads the profiles in the worker's thread; says below what is wrong with the chosen one."""
 
     #: Another was chosen, or more is known of it.
@@ -172,13 +112,13 @@ class ProfileChoice(Compound):
     def __init__(self, engines: Engines, first: str = "") -> None:
         """first: the name of the one to begin with; "" for the session's."""
         super().__init__()
-        self._engines, self._first = engines, first
+        self._first = first
         self._facts: Env | None = None
         self._into = ""
-        self._profiles: dict[str, Profile] = {}
+        self._profiles: dict[str, applying.Profile] = {}
         #: Whether what there is was read: before, nothing is known of the one to begin with.
         self.read = False
-        self.combo = Choice()
+        self.combo = forms.Choice()
         self.combo.offer([(self.tr("As in my session"), "")])
         self.about = forms.label("", "muted", wrap=True)
         self.moved = forms.label("", "muted", wrap=True)
@@ -187,8 +127,8 @@ class ProfileChoice(Compound):
         self.setFocusProxy(self.combo)
         self.about.hide()
         self.combo.currentIndexChanged.connect(self._say)
-        listener = Listener(result=self._fill, failed=self._failed)
-        self._ticket = engines.background(listener, known_profiles.listed)
+        heard = Listener(result=self._fill, failed=self._failed)
+        Latest(engines, self).call(heard, known_profiles.listed)
 
     @property
     def name(self) -> str:
@@ -208,11 +148,7 @@ class ProfileChoice(Compound):
             self._facts, self._into = facts, into
             self._tell()
 
-    def let_go(self) -> None:
-        """Nobody waits for the answer any more."""
-        self._engines.forget(self._ticket)
-
-    def _fill(self, every: Sequence[Kept]) -> None:
+    def _fill(self, every: Sequence[known_profiles.Kept]) -> None:
         self.read = True
         self._profiles = {one.name: one.profile for one in every if one.profile is not None}
         text = self.tr("Profile {}")
@@ -261,8 +197,7 @@ class Foreseen(QWidget):
 
     def __init__(self, engines: Engines) -> None:
         super().__init__()
-        self._engines = engines
-        self._ticket: int | None = None
+        self._look = Latest(engines, self)
         self._asked: object = None
         self._problems: dict[str, int] = {}
         self.said = forms.label("", "warning", wrap=True)
@@ -278,7 +213,7 @@ class Foreseen(QWidget):
         if asked == self._asked:
             return
         self._asked = asked
-        self.let_go()
+        self._look.forget()
         self._problems = {}
         self._say()
         # The built-in one has nothing that could be missing; but the place may be no good.
@@ -287,10 +222,7 @@ class Foreseen(QWidget):
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
         params: VariantsParams = {**options, "recipes": recipes}
-        self._ticket = self._engines.ask(protocol.VARIANTS, params, listener, python=python)
-
-    def let_go(self) -> None:
-        self._engines.forget(self._ticket)
+        self._look.ask(protocol.VARIANTS, params, listener, python=python)
 
     def _rows(self, rows: list[VariantsRow]) -> None:
         for row in rows:
@@ -357,8 +289,8 @@ class WarmDialog(WorkDialog):
                     "programs that set it, too, find the entries."),
         )  # fmt: skip
         self.device = DeviceChoice()
-        self.jobs_at_once = Number(1, cores())
-        self.limit = Number(0, MOST_LIMIT)
+        self.jobs_at_once = forms.Number(1, cores())
+        self.limit = forms.Number(0, MOST_LIMIT)
         self.limit.setSpecialValueText(self.tr("No limit"))
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
@@ -371,8 +303,6 @@ class WarmDialog(WorkDialog):
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.profile, self.then):
             choice.changed.connect(self._say)
-        for part in (self.recipe, self.foreseen, self.profile, self.then):
-            self.finished.connect(part.let_go)
         self.device.currentIndexChanged.connect(self._say)
         self._say()
 

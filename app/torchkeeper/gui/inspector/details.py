@@ -441,8 +441,8 @@ class FactsView(Read):
 class Chip(QWidget):
     """A kind, with its mark."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._kind = "unknown"
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme.follow(self, self.update)

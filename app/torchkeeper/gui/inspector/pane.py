@@ -22,7 +22,6 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.split import LOWEST, NARROWEST
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector import details
-from torchkeeper.gui.inspector.details import Chip, Counts, Detail, FactsView, Need, Relatives
 from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, RowsView, TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.table.rows import shown_name
@@ -47,14 +46,14 @@ CLOCK_MS = 20_000
 _COUNT = 5000
 
 #: The names of those of the needed entries that are in the place.
-Lookup = Callable[[Sequence[Need]], dict[Need, str]]
+Lookup = Callable[[Sequence[details.Need]], dict[details.Need, str]]
 
 
 class FilesPane(QWidget):
     """Path, size and time of each file."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._root = ""
         self._files: list[EntryFile] = []
         titles = self.tr("Path"), self.tr("Size"), self.tr("Last change")
@@ -126,8 +125,8 @@ class Inspector(QFrame):
     #: The first entry is to be selected.
     first = Signal()
 
-    def __init__(self, engines: Engines, lookup: Lookup, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engines: Engines, lookup: Lookup) -> None:
+        super().__init__()
         self.setObjectName("pane")
         self.setAccessibleName(self.tr("Inspector"))
         self._engines, self._lookup = engines, lookup
@@ -136,12 +135,12 @@ class Inspector(QFrame):
         #: What is shown in full, or being asked for.
         self._entry: Entry | None = None
         self._about = About()
-        self.detail: Detail | None = None
-        self.related: Relatives | None = None
+        self.detail: details.Detail | None = None
+        self.related: details.Relatives | None = None
         self._tickets: dict[str, int] = {}
         self._make()
         self._timer = once(self, self._settled, SETTLE_MS)
-        self._counting: tuple[Counts, Iterator[Entry]] | None = None
+        self._counting: tuple[details.Counts, Iterator[Entry]] | None = None
         self._count_timer = every(self, self._count)
         #: How long ago things were is said while they are shown.
         self.clock = every(self, self._tick, CLOCK_MS)
@@ -153,7 +152,7 @@ class Inspector(QFrame):
         self.low_blank = LowBlank()
         self.low_blank.first.connect(self.first)
         self.name = Elided("heading")
-        self.chip = Chip()
+        self.chip = details.Chip()
         self.key = Elided("muted")
         self.copy_key = forms.icon_button("copy", self.tr("Copy the key"), self._copy_key)
         self.notice = Notice()
@@ -194,7 +193,7 @@ class Inspector(QFrame):
         head = forms.column(self.name, line, gap=8, margin=(12, 14, 8, 6))
         told = forms.column(self.notice, margin=(12, 4, 12, 4))
         self._one = forms.page(forms.column(head, told, (self.tabs, 1), gap=0))
-        self.several = FactsView(self.tr("Facts of the selected entries"))
+        self.several = details.FactsView(self.tr("Facts of the selected entries"))
         self.several_title = forms.label("", "heading")
         self.several_title.setContentsMargins(12, 14, 12, 2)
         self._several = forms.page(forms.column(self.several_title, (self.several, 1), gap=0))
@@ -264,7 +263,7 @@ class Inspector(QFrame):
 
     def _settled(self) -> None:
         if len(self._entries) > 1:
-            self._counting = (Counts(), iter(self._entries))
+            self._counting = (details.Counts(), iter(self._entries))
             self._count_timer.start()
         elif self._entries:
             self._ask()
@@ -302,7 +301,7 @@ class Inspector(QFrame):
         if counts.overlapping:
             self._ask_sum(counts)
 
-    def _ask_sum(self, counts: Counts) -> None:
+    def _ask_sum(self, counts: details.Counts) -> None:
         """What some entries took to compile together: which graphs are whose, an engine knows."""
         from torchkeeper.gui.jobs.model import Selection
 

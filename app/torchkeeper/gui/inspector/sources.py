@@ -28,7 +28,6 @@ from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
 from torchkeeper.gui.table.delegate import Index, as_rows
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.plain import tip
 
@@ -240,7 +239,7 @@ class TextPane(BlankPane):
         self._asked: tuple[str, int] | None = None
         self._shown_chars = 0
         self._length = 0
-        self.choice = Choice(10)
+        self.choice = forms.Choice(10)
         self.choice.setAccessibleName(self.tr("Which text"))
         self.choice.activated.connect(lambda *_: self._start())
         self.edit = CodeEdit(name)

@@ -15,7 +15,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.client.words.verdicts import Why
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.inspector.details import FactsView, Section, Value
 from torchkeeper.gui.table.rows import verdict_words
@@ -51,8 +51,8 @@ class VerdictCard(QFrame):
     #: An action of the window is wanted.
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("card")
         self._verdict = ""
         self.mark = forms.label("")
@@ -159,12 +159,11 @@ class Sharing(QWidget):
     #: The entry is to be exported; True where what was found is to be redacted.
     export = Signal(bool)
 
-    def __init__(self, engines: Engines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._engines = engines
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
+        self._search = Latest(engines, self)
         self._entry: Entry | None = None
         self._place = ""
-        self._ticket: int | None = None
         self._coming: list[Finding] = []
         #: What was found, by what the entry was like.
         self._known: OrderedDict[tuple[Any, ...], Found] = OrderedDict()
@@ -184,7 +183,7 @@ class Sharing(QWidget):
     @property
     def asking(self) -> bool:
         """Whether a search is under way."""
-        return self._engines.waits(self._ticket)
+        return self._search.busy
 
     def show_entry(self, place: str, entry: Entry | None) -> None:
         """What is shown now; what was being searched is no longer."""
@@ -216,7 +215,7 @@ class Sharing(QWidget):
 
     def stop(self) -> None:
         self._rest.stop()
-        self._engines.forget(self._ticket)
+        self._search.forget()
         self._coming.clear()
 
     @property
@@ -231,7 +230,7 @@ class Sharing(QWidget):
             return
         params: LeaksParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         listener = Listener(findings=self._coming.extend, result=self._result, failed=self._failed)
-        self._ticket = self._engines.ask(protocol.LEAKS, params, listener, shared=True, aside=True)
+        self._search.ask(protocol.LEAKS, params, listener, shared=True, aside=True)
 
     def _result(self, told: LeaksResult) -> None:
         secrets = [one["secret"] for one in self._coming if "secret" in one]
@@ -286,8 +285,8 @@ class Measured(QWidget):
 
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.beside: Beside | None = None
         self.setAccessibleName(self.tr("Last verification of the place"))
         self.title = forms.label(self.tr("Last verification of the place"), "section")
@@ -334,8 +333,8 @@ class SummaryPage(QScrollArea):
 
     asked = Signal(str)
 
-    def __init__(self, engines: Engines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
         self.setAccessibleName(self.tr("Summary"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)

@@ -1,21 +1,21 @@
-"""What jobs about bundles do in steps, as requests that nobody waits for: sign, name objects."""
+"""What jobs do in steps that nobody waits for; those about bundles: sign, name objects."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts import manifest
 from torchkeeper.client import carrying, signers
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import IMPORT
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment
 
@@ -26,139 +26,61 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.verdicts import KnowParams
 
-    _Signed = Callable[[messages.SignResult], None]
-
-_tr = partial(QCoreApplication.translate, "Operations")
-
+T = TypeVar("T")
 #: What an engine says, or more that it is asked for, by their names.
 Values = Mapping[str, Any]
-GoOn = Callable[[Values], None]
-#: What a job does before it is asked for, and what with its result; each calls what it is given to
-#: go on: with more parameters, with the whole result.
-First = Callable[[Job, GoOn], None]
-Follow = Callable[[Job, Values, GoOn], None]
+#: Begins a step of a job for who hears of it, and returns its ticket.
+Step = Callable[[Listener], int]
+#: What a job does: it yields each step, is sent the step's result, and returns that of the job. It
+#: is closed where a step fails or is cancelled.
+Steps = Generator[Step, Any, T]
+
+
+def asking(engines: Engines, op: str, params: Mapping[str, object], **more: Any) -> Step:
+    """The step that asks an engine. more: what a request has besides."""
+    return lambda listener: engines.ask(op, params, listener, **more)
 
 
 class Signing:
-    """What the jobs do that sign something. step: hears of each ticket of a job, by which that step
-    can be cancelled. listener: who hears of a job's step, and what goes on with its result. kept:
-    the request whose engine stays with a job, by its id. ask: hears, in another thread, what
-    ssh-keygen wants to know for a job.
+    """Signs for jobs. kept: finds the request whose engine stays with a job, by the job's id. ask:
+    is called in another thread with what ssh-keygen asks.
     """
 
     def __init__(
         self,
         engines: Engines,
         jobs: JobsModel,
-        step: Callable[[Job, int], None],
-        listener: Callable[[Job, Callable[[Any], None]], Listener],
         kept: Callable[[int], int | None],
         ask: Callable[[Job, Question], object],
     ) -> None:
-        self._engines, self._jobs = engines, jobs
-        self._step, self._listener, self._kept, self._ask = step, listener, kept, ask
+        self._engines, self._jobs, self._kept, self._ask = engines, jobs, kept, ask
 
-    def of_export(self, key: str, output: str, replace: bool) -> Follow:
-        """What signs a bundle that its engine holds, which gets its name then."""
-
-        def follow(job: Job, result: Values, go_on: GoOn) -> None:
-            whole = {name: one for name, one in result.items() if name != "held"}
-            where: messages.Signed = {"held": True, "output": output, "replace": replace}
-            if result.get("held"):
-                self._sign(job, key, where, lambda told: go_on({**whole, **told}))
-            else:
-                go_on(whole)
-
-        return follow
-
-    def of_file(self, key: str, file: str, before: messages.SignatureResult | None) -> Follow:
-        """What signs a bundle, of which the result says as well who had signed it ``before``."""
-
-        def follow(job: Job, _: Values, go_on: GoOn) -> None:
-            where: messages.Signed = {"file": file}
-            self._sign(job, key, where, lambda told: go_on({**told, "before": before}))
-
-        return follow
-
-    def _sign(self, job: Job, key: str, where: messages.Signed, then: _Signed) -> None:
-        """Sign, then tell ``then`` who did and the size. where: as of ``attach_signature``."""
+    def signed(self, job: Job, key: str, where: messages.Signed) -> Steps[Values]:
+        """Sign a bundle: who did, and its size then. where: as of ``attach_signature``."""
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
-        hears = partial(self._heard, job), then, self._listener(job, lambda _: None)
-        _Steps(self._engines, self._kept(job.id), key, where, *hears, partial(self._step, job))
+        engines, kept = self._engines, self._kept(job.id)
+        ask = partial(asking, engines, keep=kept is not None, engine_of=kept)
+        folder: str = yield partial(engines.scratch, "signing")
+        try:
+            target = os.path.join(folder, manifest.NAME)
+            copy: messages.CopyManifestParams = {**where, "target": target}
+            copied: messages.CopyManifestResult = yield ask(protocol.COPY_MANIFEST, copy)
+            keygen = signers.Keygen(key, target, partial(self._heard, job))
+            text: str = yield partial(engines.sign, keygen)
+            attach: messages.AttachSignatureParams
+            attach = {**where, "signature": text, "manifest": copied["manifest"]}
+            attached: messages.AttachSignatureResult = yield ask(protocol.ATTACH_SIGNATURE, attach)
+            file = where.get("output") or where.get("file", "")
+            about: messages.SignatureParams = {"file": file, "signers": signers.signers_file()}
+            found: messages.SignatureResult = yield ask(protocol.SIGNATURE, about)
+        finally:
+            engines.discard(folder)
+        return {"signature": found, "size": attached["size"]}
 
     def _heard(self, job: Job, question: Question) -> None:
         with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
             self._ask(job, question)
-
-
-class _Steps:
-    """One signing, from the manifest to the bundle that has its signature."""
-
-    def __init__(
-        self,
-        engines: Engines,
-        kept: int | None,
-        key: str,
-        where: messages.Signed,
-        heard: Callable[[Question], None],
-        then: _Signed,
-        listener: Listener,
-        asked: Callable[[int], None],
-    ) -> None:
-        """listener: who hears of every step; ``failed`` or ``cancelled`` is the end."""
-        self._engines, self._kept, self._key = engines, kept, key
-        self._where, self._heard, self._then, self._asked = where, heard, then, asked
-        #: Where the manifest and its signature are.
-        self._folder = self._target = self._digest = ""
-
-        def lost(error: UserError) -> None:
-            self._end()
-            if listener.failed is not None:
-                listener.failed(error)
-
-        def stopped() -> None:
-            self._end()
-            if listener.cancelled is not None:
-                listener.cancelled()
-
-        self._listener = listener._replace(failed=lost, cancelled=stopped)
-        asked(engines.scratch("signing", self._to(self._made)))
-
-    def _to(self, result: Callable[[Any], None]) -> Listener:
-        return self._listener._replace(result=result)
-
-    def _ask(self, op: str, params: Mapping[str, object], then: Callable[[Any], None]) -> None:
-        keep, listener = self._kept is not None, self._to(then)
-        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
-
-    def _made(self, folder: str) -> None:
-        self._folder, self._target = folder, os.path.join(folder, manifest.NAME)
-        params: messages.CopyManifestParams = {**self._where, "target": self._target}
-        self._ask(protocol.COPY_MANIFEST, params, self._copied)
-
-    def _copied(self, told: messages.CopyManifestResult) -> None:
-        self._digest = told["manifest"]
-        keygen = signers.Keygen(self._key, self._target, self._heard)
-        self._asked(self._engines.sign(keygen, self._to(self._attach)))
-
-    def _attach(self, text: str) -> None:
-        what: messages.AttachSignatureParams
-        what = {**self._where, "signature": text, "manifest": self._digest}
-        self._ask(protocol.ATTACH_SIGNATURE, what, self._attached)
-
-    def _attached(self, told: messages.AttachSignatureResult) -> None:
-        def seen(found: messages.SignatureResult) -> None:
-            self._end()
-            self._then({"signature": found, "size": told["size"]})
-
-        file = self._where.get("output") or self._where.get("file", "")
-        params: messages.SignatureParams = {"file": file, "signers": signers.signers_file()}
-        self._ask(protocol.SIGNATURE, params, seen)
-
-    def _end(self) -> None:
-        if self._folder:
-            self._engines.discard(self._folder)
 
 
 # How an environment's PyTorch names native objects of bundles: the steps of ``client.carrying``.
@@ -192,8 +114,7 @@ class Names(QObject):
 
     def __init__(self, engines: Engines, parent: QObject) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._ticket: int | None = None
+        self._asked = Latest(engines, self)
         self._of: tuple[str, object, tuple[str, ...]] | None = None
         self.error: UserError | None = None
         #: What an engine is told; None where there is no environment, or it is not known yet.
@@ -202,7 +123,7 @@ class Names(QObject):
     @property
     def busy(self) -> bool:
         """Whether the environment has yet to answer."""
-        return self._engines.waits(self._ticket)
+        return self._asked.busy
 
     def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
         """Have the objects of files named; nothing is asked twice. Without an environment that has
@@ -235,51 +156,33 @@ class Names(QObject):
 
         listener = Listener(rows=take, result=over, failed=failed)
         params: entries.NamesParams = {"files": wanted}
-        self._ticket = self._engines.ask(protocol.NAMES, params, listener, python=env.python)
+        self._asked.ask(protocol.NAMES, params, listener, python=env.python)
 
     def forget(self) -> None:
         """Nobody wants to know any more."""
-        self._engines.forget(self._ticket)
+        self._asked.forget()
         self._of = self.naming = self.error = None
 
 
-class Carry:
-    """Puts what an import of a bundle would place into a folder. asked: hears of each ticket, by
-    which that step can be cancelled. hears: of every step; ``failed`` or ``cancelled`` is the end.
+def unpacked(
+    engines: Engines, env: Environment, file: str, into: str
+) -> Steps[tuple[int | None, messages.ImportResult]]:
+    """Place in a folder what an import of a bundle would place. Returns the threads that the bundle
+    was made with, as it says, and the result.
     """
+    params: entries.OriginParams = {"files": [file]}
+    told: entries.OriginResult = yield asking(engines, protocol.ORIGIN, params)
+    [one] = told["files"]
+    rows: list[entries.NamesRow] = []
 
-    def __init__(
-        self, engines: Engines, env: Environment, asked: Callable[[int], None], hears: Listener
-    ) -> None:
-        self._engines, self._env, self._asked, self._hears = engines, env, asked, hears
-        #: How many threads the bundle says that it was made with.
-        self.made_threads: int | None = None
+    def names(listener: Listener) -> int:
+        wanted: entries.NamesParams = {"files": [file]}
+        listener = listener._replace(rows=lambda found: carrying.take(rows, found, [one]))
+        return engines.ask(protocol.NAMES, wanted, listener, python=env.python)
 
-    def unpack(self, file: str, into: str, then: Callable[[messages.ImportResult], None]) -> None:
-        """Call ``then`` with the result of the import."""
-        rows: list[entries.NamesRow] = []
-
-        def place(_: entries.NamesResult | None = None) -> None:
-            told = _naming(self._env, [file], rows)
-            params: messages.ImportParams = {"files": [file], "into": into, "env": told.python}
-            listener = self._hears._replace(result=then)
-            self._asked(self._engines.ask(IMPORT, params, listener, before=told.before))
-
-        def origin(told: entries.OriginResult) -> None:
-            [one] = told["files"]
-            self.made_threads = one["made_in"] and one["made_in"]["threads"]
-            if not carrying.asks(one, self._env.facts or {}):
-                place()
-                return
-
-            def take(found: list[Any]) -> None:
-                carrying.take(rows, found, told["files"])
-
-            listener = self._hears._replace(rows=take, result=place)
-            params: entries.NamesParams = {"files": [file]}
-            python = self._env.python
-            self._asked(self._engines.ask(protocol.NAMES, params, listener, python=python))
-
-        listener = self._hears._replace(result=origin)
-        asked: entries.OriginParams = {"files": [file]}
-        self._asked(self._engines.ask(protocol.ORIGIN, asked, listener))
+    if carrying.asks(one, env.facts or {}):
+        yield names
+    named = _naming(env, [file], rows)
+    place: messages.ImportParams = {"files": [file], "into": into, "env": named.python}
+    placed: messages.ImportResult = yield asking(engines, IMPORT, place, before=named.before)
+    return one["made_in"] and one["made_in"]["threads"], placed

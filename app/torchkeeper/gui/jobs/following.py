@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
-from torchkeeper.gui.context import late
+from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.jobs.model import Job, State, state_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.activity.shown import JobStrip, Keeper
     from torchkeeper.gui.chrome.statusline import StatusBar
     from torchkeeper.gui.closing import Closing
-    from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.pages.making import Making
 
@@ -93,8 +92,6 @@ class Following(QObject):
         """The window closes: what is cut off is kept as such."""
         if self._keeper is not None:
             self._keeper.close()
-        if self._drawer is not None:
-            self._drawer.let_go()
 
     def _turned(self) -> None:
         self._status.activity.setChecked(self.open is not None)

@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.client import programs
-from torchkeeper.client.engines import far
+from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import runs
+from torchkeeper.client.recipes import sending
 from torchkeeper.client.words import found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
@@ -21,8 +22,8 @@ from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs import laps
-from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
-from torchkeeper.gui.jobs.crossing import Crossing
+from torchkeeper.gui.jobs.bundles import About, Naming, Signing, Step, Steps, Values, unpacked
+from torchkeeper.gui.jobs.crossing import Carried, sent
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
@@ -111,11 +112,19 @@ _SENT = ("device", "threads", "portable", "limit_s", "jobs")
 _TARGET = "target"
 
 
+#: The request that a job is, with more parameters.
+_Ask = Callable[[Values], Steps[Values]]
+
+
+def _asked(_: Job, ask: _Ask) -> Steps[Values]:
+    """What a job does that is its request alone."""
+    return (yield from ask({}))
+
+
 class _Start(NamedTuple):
-    """How a job is asked for. first: what must be done before; it calls what it is given, with more
-    parameters, to go on. keep: whether the engine stays until the job has ended. kind: the
-    operation that it is as a whole, where that is not ``op``. then: what must be done with its
-    result; it calls what it is given, with the whole result.
+    """How a job is asked for. keep: whether the engine stays until the job has ended. kind: the
+    operation that it is as a whole, where that is not ``op``. steps: all that it does, the request
+    among it.
     """
 
     op: str
@@ -124,10 +133,9 @@ class _Start(NamedTuple):
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
     before: tuple[tuple[str, Mapping[str, object]], ...] = ()
-    first: First | None = None
     keep: bool = False
     kind: str = ""
-    then: Follow | None = None
+    steps: Callable[[Job, _Ask], Steps[Values]] = _asked
 
 
 class Operations(QObject):
@@ -149,9 +157,8 @@ class Operations(QObject):
         self._kept: dict[int, int] = {}
         #: How the jobs that can be done once more were asked for.
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
-        steps = self._step, self._listener, self._kept.get, self.asked.emit
-        self._signing = Signing(engines, jobs, *steps)
-        self._crossing = Crossing(jobs, self._look, self._findings, self._rows, self)
+        self._signing = Signing(engines, jobs, self._kept.get, self.asked.emit)
+        self._carried = Carried(jobs, self._findings, self._rows, self)
 
     def warm(
         self,
@@ -170,44 +177,45 @@ class Operations(QObject):
         asked: Asked = options.copy() if options else {}
         params = {name: one for name, one in asked.items() if name in _SENT}
         title = self.tr("Warm {}").format(_short(into))
-        first = self._read(recipes, warm)
-        if machine := far.machine_of(into):
-            first = self._crossing.recipes(machine, first)
-        if profile := asked.get("profile", ""):
+        profile, machine = asked.get("profile", ""), far.machine_of(into)
+        if profile:
             title = self.tr("{} with {}").format(title, printable(profile, 64))
-            first = self._with_profile(first, profile, machine)
-        start = _Start(protocol.WARM, {"into": into, **params}, python=python, first=first)
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            more: Values = {}
+            if profile:
+                # Who reads what a job was asked for finds no password.
+                more = {"settings": (yield self._look(known_profiles.settings, profile, machine))}
+            told = yield from self._recipes(job, recipes, machine, warm)
+            return (yield from ask({**more, **told}))
+
+        start = _Start(protocol.WARM, {"into": into, **params}, python=python, steps=steps)
         asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
         return self._begin(title, into, start, asked)
 
-    def _read(self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> First:
-        """What reads the recipes, as they are now, before a job is asked for."""
-
-        def first(job: Job, then: GoOn) -> None:
-            def read(known: known_recipes.Wired) -> None:
-                job.asked["paths"], job.asked["before"] = known.paths, known.before
-                then({"recipes": known.recipes, "only": known.only})
-
-            self._look(job, read, known_recipes.wire, list(recipes), warm)
-
-        return first
-
-    def _with_profile(self, first: First, profile: str, machine: str) -> First:
-        """What reads the profile, too: who reads what a job was asked for finds no password."""
-
-        def both(job: Job, then: GoOn) -> None:
-            def read(settings: Mapping[str, str]) -> None:
-                first(job, lambda more: then({**more, "settings": settings}))
-
-            self._look(job, read, known_profiles.settings, profile, machine)
-
-        return both
+    def _recipes(
+        self, job: Job, recipes: Sequence[str], machine: str,
+        warm: Sequence[tuple[str, str]] | None = None,
+    ) -> Steps[Values]:  # fmt: skip
+        """What the recipes are now; for another machine, where what they need is then."""
+        known: known_recipes.Wired = yield self._look(known_recipes.wire, list(recipes), warm)
+        job.asked["paths"], job.asked["before"] = known.paths, known.before
+        told: Values = {"recipes": known.recipes, "only": known.only}
+        if not machine:
+            return told
+        there: Values
+        there = yield self._look(sending.send, machine, known.recipes, self._carried.of(job))
+        return {**told, **there}
 
     def follow(self, machine: str, one: Past) -> Job:
         """Follow a job that goes on on a machine, or has ended."""
         params = {"job": one.id, "op": one.kind, "place": one.place}
-        then = self._ran(()) if one.kind == protocol.RUN else None
-        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind, then=then)
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            result = yield from ask({})
+            return (yield from self._ran(job, (), result)) if one.kind == protocol.RUN else result
+
+        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind, steps=steps)
         job = self._begin(one.title, one.place or machine, start)
         job.there = one.id
         return job
@@ -218,35 +226,28 @@ class Operations(QObject):
         """
         line = programs.parsed(text).words
 
-        def first(job: Job, then: GoOn) -> None:
-            def made(scratch: str) -> None:
-                job.scratch = scratch
-                asked = text, folder, python, profile, scratch, machine
-                self._look(job, then, programs.prepared, *asked)
-
-            self._step(job, self._engines.scratch("run", self._listener(job, made)))
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            job.scratch = yield partial(self._engines.scratch, "run")
+            # Not what it was asked for: the environment may hold a password.
+            params: Values = yield self._look(
+                programs.prepared, text, folder, python, profile, job.scratch, machine
+            )
+            return (yield from self._ran(job, line, (yield from ask(params))))
 
         said = runs.discreet(line)
         title = self.tr("Run {}").format(printable(" ".join(said), 200))
         if machine:
             title = f"{title} · {host_of(machine)}"
-        start = _Start(protocol.RUN, {}, machine or None, first=first, then=self._ran(line))
+        start = _Start(protocol.RUN, {}, machine or None, steps=steps)
         return self._begin(title, machine or None, start, {"command": said})
 
-    def _ran(self, line: Sequence[str]) -> Follow:
-        """What keeps a run. line: the words of the command; none where it was begun elsewhere."""
-
-        def follow(job: Job, result: Values, go_on: GoOn) -> None:
-            def kept(ended: programs.Ended) -> None:
-                job.run = ended
-                go_on(result)
-
-            # What is made of it is saved only for who has said what runs.
-            words, noted = line or job.asked.get("command", ()), "".join(job.noted if line else ())
-            about = words, job.place or "", result, list(job.graphs.values()), noted
-            self._look(job, kept, programs.ended, *about)
-
-        return follow
+    def _ran(self, job: Job, line: Sequence[str], result: Values) -> Steps[Values]:
+        """Keep a run. line: the words of the command; none where it was begun elsewhere."""
+        # What is made of it is saved only for who has said what runs.
+        words, noted = line or job.asked.get("command", ()), "".join(job.noted if line else ())
+        about = words, job.place or "", result, list(job.graphs.values()), noted
+        job.run = yield self._look(programs.ended, *about)
+        return result
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header of an interpreter's torch; into: a temporary folder, None: the usual."""
@@ -259,28 +260,23 @@ class Operations(QObject):
     ) -> Job:
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
-        read = self._read(options.get("recipes") or [])
+        machine = far.machine_of(place)
 
-        def first(job: Job, then: GoOn) -> None:
-            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            told = yield from self._recipes(job, options.get("recipes") or [], machine)
+            if machine:
+                # It goes with the connection.
+                there: str = yield self._look(ferry.folder, machine)
+                return (yield from ask({**told, "scratch": there}))
+            mark: str | None = yield self._look(lookups.mark, place)
+            job.asked["mark"] = mark
+            # Ours, so that nothing is left of it even where the engine has to be killed.
+            scratch: str = yield partial(self._engines.scratch, "verifying")
+            job.scratch = scratch
+            target = (yield from self._unpacked(job, env)) if bundle else place
+            return (yield from ask({**told, "place": target, "scratch": scratch}))
 
-        def go_on(job: Job, then: GoOn) -> None:
-            def marked(mark: str | None) -> None:
-                job.asked["mark"] = mark
-                self._step(job, self._engines.scratch("verifying", self._listener(job, made)))
-
-            def made(folder: str) -> None:
-                # Ours, so that nothing is left of it even where the engine has to be killed.
-                job.scratch = folder
-                if bundle:
-                    self._unpack(job, env, then)
-                else:
-                    then({"scratch": job.scratch})
-
-            self._look(job, marked, lookups.mark, place)
-
-        there = self._crossing.verifying(far.machine_of(place), read)
-        start = _Start(protocol.VERIFY, params, python=env.python, first=there or first)
+        start = _Start(protocol.VERIFY, params, python=env.python, steps=steps)
         title = self.tr("Verify {}").format(_short(place))
         job = self._begin(title, place, start, {**options, "python": env.python})
         job.laps = laps.waiting(runs)
@@ -312,34 +308,42 @@ class Operations(QObject):
             "secrets": secrets,
             "needs": needs,
         }
-        start = _Start(protocol.EXPORT, params, hold=selection.hold)
         asked: Asked = {"source": place, "output": output}
+        machine = far.machine_of(place)
         if key:
-            # The engine that has written it holds it until it is signed.
-            params["sign"], asked["key"] = True, key
-            start = start._replace(keep=True, then=self._signing.of_export(key, output, replace))
-        if machine := far.machine_of(place):
-            params["sign"] = False  # what came is
-            first, back = self._crossing.back(machine, output, replace)
+            params["sign"], asked["key"] = not machine, key  # of another machine, what came is
 
-            def follow(job: Job, result: Values, go_on: GoOn) -> None:
-                def here(whole: Values) -> None:
-                    if key:
-                        sign = self._signing.of_file(key, output, None)
-                        sign(job, {}, lambda told: go_on({**whole, **told}))
-                    else:
-                        go_on(whole)
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            where: messages.Signed = {"file": output}
+            if machine:
+                made: str = yield self._look(ferry.name, machine)
+                result = yield from ask({"output": made, "replace": False})
+                what = made, output, result["size"], replace, self._carried.of(job)
+                yield self._look(ferry.fetch, *what)
+                result = {**result, "output": output}
+            else:
+                result = yield from ask({})
+                where = {"held": True, "output": output, "replace": replace}
+            if not (key if machine else result.get("held")):
+                return result
+            told = yield from self._signing.signed(job, key, where)
+            return {**{name: one for name, one in result.items() if name != "held"}, **told}
 
-                back(job, result, here)
-
-            start = start._replace(keep=False, first=first, then=follow)
+        # The engine that has written it holds it until it is signed.
+        keep = bool(params.get("sign"))
+        start = _Start(protocol.EXPORT, params, hold=selection.hold, keep=keep, steps=steps)
         return self._begin(self.tr("Export to {}").format(_named(output)), None, start, asked)
 
     def sign(self, file: str, key: str, before: messages.SignatureResult | None = None) -> Job:
         """Put a signature into a bundle, in place of one that it had ``before``."""
         params: messages.TargetParams = {"path": file}
-        then = self._signing.of_file(key, file, before)
-        start = _Start("target", params, kind=protocol.SIGN, then=then)
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            yield from ask({})
+            told = yield from self._signing.signed(job, key, {"file": file})
+            return {**told, "before": before}
+
+        start = _Start(protocol.TARGET, params, kind=protocol.SIGN, steps=steps)
         return self._begin(self.tr("Sign {}").format(_named(file)), file, start, {"key": key})
 
     def import_files(
@@ -353,33 +357,35 @@ class Operations(QObject):
         environment whose PyTorch has named the objects, and the names. abouts: what the files were
         when they were looked at; what has another manifest by now is not imported.
         """
+        seen = {one.file: one.manifest for one in abouts if one.manifest}
         params: messages.ImportParams = {"files": list(files), "into": into}
-        if seen := {one.file: one.manifest for one in abouts if one.manifest}:
-            params["manifests"] = seen
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
-        start = _Start(protocol.IMPORT, params)
-        if named is not None and not scheme_of(into).elsewhere:
+        machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
+        header = False
+        if named is not None and not machine:
             params["env"] = asked["python"] = named.python
             start = start._replace(before=named.before)
-            if any(about.claims["unportable"] for about in abouts):
-                start = start._replace(first=self._look_for_header)
-        if machine := far.machine_of(into):
-            first, then = self._crossing.to(machine, files, params.pop("manifests", {}))
-            start = start._replace(first=first, then=then)
+            header = any(about.claims["unportable"] for about in abouts)
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            there = {file: file for file in files}
+            if machine:
+                there = yield self._look(sent, machine, files, self._carried.of(job))
+            elif header:
+                # To prepare is offered only where the next program would have to wait.
+                job.asked["offer_prepare"] = not (yield self._look(preparing.prepared))
+            manifests = {there[file]: one for file, one in seen.items()}
+            more = {"manifests": manifests} if manifests else {}
+            result = yield from ask({"files": list(there.values()), **more})
+            if machine:
+                yield self._look(ferry.drop, list(there.values()))
+            return result
+
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
             title = self.tr("Import {}").format(_named(files[0]))
-        return self._begin(title, into, start, asked)
-
-    def _look_for_header(self, job: Job, then: GoOn) -> None:
-        """To prepare an environment is offered only where the next program would have to wait."""
-
-        def looked(prepared: bool) -> None:
-            job.asked["offer_prepare"] = not prepared
-            then({})
-
-        self._engines.background(Listener(result=looked), preparing.prepared)
+        return self._begin(title, into, start._replace(steps=steps), asked)
 
     def copy(
         self,
@@ -403,8 +409,16 @@ class Operations(QObject):
             "alone": alone, "builders": builders, "env": named and named.python, "secrets": secrets,
         }  # fmt: skip
         before = named.before if named is not None else ()
-        first = self._crossing.copy(params, selection, direct, self._done)
-        start = _Start(protocol.COPY, params, hold=selection.hold, before=before, first=first)
+        hold = selection.hold
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            if far.machine_of(place) == far.machine_of(into):
+                return (yield from ask({}))
+            result: Values
+            result = yield self._look(self._carried.copy, job, params, hold, direct)
+            return result
+
+        start = _Start(protocol.COPY, params, hold=hold, before=before, steps=steps)
         title = self.tr("Copy to {}").format(_short(into))
         return self._begin(title, into, start, {"source": place})
 
@@ -500,18 +514,45 @@ class Operations(QObject):
         self._jobs.begin(job)
         if start.python and traits(start.op).compiles:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
-        if start.first is None:
-            self._ask(job, start)
-            return
 
-        def go_on(more: Values) -> None:
-            if job.active:
-                self._ask(job, start._replace(params={**start.params, **more}))
+        def ask(more: Values) -> Steps[Values]:
+            whole = start._replace(params={**start.params, **more})
+            result: Values = yield partial(self._ask, job, whole)
+            return result
 
-        start.first(job, go_on)
+        self._take(job, start.steps(job, ask))
 
-    def _ask(self, job: Job, start: _Start) -> None:
-        listener = self._listener(job, partial(self._followed, job, start))._replace(
+    def _take(self, job: Job, steps: Steps[Values]) -> None:
+        """Take the steps of a job, one after the other, to its end."""
+
+        def lost(error: UserError) -> None:
+            steps.close()
+            self._lost(job, error)
+
+        def stopped() -> None:
+            steps.close()
+            self._stopped(job)
+
+        def go_on(told: Any = None) -> None:
+            try:
+                step = steps.send(told)
+            except StopIteration as end:
+                self._done(job, end.value)
+            except UserError as error:
+                self._lost(job, error)
+            else:
+                if job.state is State.CANCELLING:
+                    stopped()
+                    return
+                findings = partial(self._findings, job)
+                hears = Listener(result=go_on, findings=findings, failed=lost, cancelled=stopped)
+                self._tickets[job.id] = step(hears)
+
+        go_on()
+
+    def _ask(self, job: Job, start: _Start, listener: Listener) -> int:
+        """The request of a job."""
+        listener = listener._replace(
             progress=partial(self._jobs.progress, job),
             rows=partial(self._rows, job),
             log=partial(self._said, job),
@@ -522,54 +563,24 @@ class Operations(QObject):
         )  # fmt: skip
         if start.keep:
             self._kept[job.id] = ticket
-        self._step(job, ticket)
+        return ticket
 
-    def _step(self, job: Job, ticket: int) -> None:
-        """What is cancelled from now on where the job is."""
-        self._tickets[job.id] = ticket
-        if job.state is State.CANCELLING:
-            self._engines.cancel(ticket)
+    def _look(self, what: Callable[..., object], *of: object) -> Step:
+        """The step that calls a function which may wait."""
+        return lambda listener: self._engines.background(listener, what, *of)
 
-    def _look(
-        self, job: Job, result: Callable[[Any], None], what: Callable[..., object], *of: object
-    ) -> None:
-        self._step(job, self._engines.background(self._listener(job, result), what, *of))
-
-    def _listener(self, job: Job, result: Callable[[Any], None]) -> Listener:
-        return Listener(
-            result=result,
-            findings=partial(self._findings, job),
-            failed=partial(self._lost, job),
-            cancelled=partial(self._stopped, job),
-        )
-
-    def _unpack(self, job: Job, env: Environment, then: GoOn) -> None:
+    def _unpacked(self, job: Job, env: Environment) -> Steps[str]:
+        """The folder in which what a bundle holds is placed."""
         job.note = self.tr("placing the entries of the bundle")
         self._jobs.touch(job)
-        file = str(job.place)
-        target = os.path.join(job.scratch, _TARGET)
-
-        def unpacked(placed: Values) -> None:
-            job.note = ""
-            job.asked["made_threads"] = carry.made_threads
-            note = outcomes.note(protocol.IMPORT, placed)
-            self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
-            if placed.get("entries"):
-                then({"place": target, "scratch": job.scratch})
-            else:
-                self._lost(job, user_error("nothing-to-verify", {"place": file}))
-
-        hears = self._listener(job, lambda _: None)
-        carry = Carry(self._engines, env, partial(self._step, job), hears)
-        carry.unpack(file, target, unpacked)
-
-    def _followed(self, job: Job, start: _Start, result: Values) -> None:
-        if start.then is None:
-            self._done(job, result)
-        elif job.state is State.CANCELLING:
-            self._stopped(job)
-        else:
-            start.then(job, result, partial(self._done, job))
+        file, target = str(job.place), os.path.join(job.scratch, _TARGET)
+        threads, placed = yield from unpacked(self._engines, env, file, target)
+        job.note, job.asked["made_threads"] = "", threads
+        note = outcomes.note(protocol.IMPORT, placed)
+        self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
+        if not placed["entries"]:
+            raise user_error("nothing-to-verify", {"place": file})
+        return target
 
     def _done(self, job: Job, result: Values) -> None:
         if job.traits.proves:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.gui.background.lookups import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 
@@ -38,7 +37,7 @@ class Results(QObject):
         #: Those that may ask once more, by the jobs that they have begun.
         self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
-        #: Keys of a place that is being read, who takes their entries, and what is shown then.
+        #: A place that is being read, keys in it, who takes their entries, and what is shown then.
         self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object], str] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None
@@ -80,7 +79,7 @@ class Results(QObject):
             shown = Listener(result=lambda found: self._revealed(path, found))
             self._context.engines.background(shown, lookups.revealed, path)
 
-    def _revealed(self, path: str, found: Revealed) -> None:
+    def _revealed(self, path: str, found: lookups.Revealed) -> None:
         if found.shown:
             return
         name = printable(path)

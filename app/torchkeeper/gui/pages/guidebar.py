@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame
 from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.history import Past
     from torchkeeper.gui.chrome.split import InspectorFrame
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.jobs.model import Job
 
 tr = partial(QCoreApplication.translate, "Guide")
 

@@ -10,7 +10,6 @@ from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.inspector.details import FactsView, Section, Value
 from torchkeeper.gui.pages import glossary
-from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -86,31 +85,31 @@ ACTIONS = {
 def to_window(window: Shell) -> None:
     """Explain what is there from the start."""
     for ident, names in ACTIONS.items():
-        explain(window.actions_[ident], *names)
-    explain(window.places_pane, "place")
-    explain(window.table, "entry")
-    explain(window.head.box, "filter")
-    explain(window.undo_bar, "trash")
-    explain(window.trash_label, "trash")
+        glossary.explain(window.actions_[ident], *names)
+    glossary.explain(window.places_pane, "place")
+    glossary.explain(window.table, "entry")
+    glossary.explain(window.head.box, "filter")
+    glossary.explain(window.undo_bar, "trash")
+    glossary.explain(window.trash_label, "trash")
 
 
 def to_here(here: VerdictController) -> None:
     """Explain the verdicts and the environment they are about."""
-    explain(here.chooser, "environment")
-    explain(here.bar, "verdict")
+    glossary.explain(here.chooser, "environment")
+    glossary.explain(here.bar, "verdict")
     for verdict, button in here.bar.buttons.items():
-        explain(button, verdict)
+        glossary.explain(button, verdict)
 
 
 def to_inspector(inspector: Inspector) -> None:
     """Explain what the inspector tells."""
     summary = inspector.summary
-    explain(inspector, "entry")
-    explain(summary.verdict, "verdict")
-    explain(summary.facts, "needs", "orphan")
-    explain(summary.orphan, "orphan")
-    explain(summary.problem, "broken")
-    explain(summary.measured, "recipe")
-    explain(summary.sharing, "bundle")
-    explain(inspector.factors, "key-factor")
-    explain(inspector.files, "payload")
+    glossary.explain(inspector, "entry")
+    glossary.explain(summary.verdict, "verdict")
+    glossary.explain(summary.facts, "needs", "orphan")
+    glossary.explain(summary.orphan, "orphan")
+    glossary.explain(summary.problem, "broken")
+    glossary.explain(summary.measured, "recipe")
+    glossary.explain(summary.sharing, "bundle")
+    glossary.explain(inspector.factors, "key-factor")
+    glossary.explain(inspector.files, "payload")

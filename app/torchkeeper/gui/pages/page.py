@@ -89,7 +89,8 @@ class Page(QFrame):
         return None
 
     def let_go(self) -> None:
-        """The window closes: nothing is waited for any more."""
+        """The window closes, and with it all that was asked for."""
+        self.left()
 
 
 def go_to_field(field: QLineEdit) -> bool:

@@ -26,7 +26,6 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import PlacesRow
-    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
     from torchkeeper.stores.shapes import Owned
 
@@ -89,7 +88,7 @@ class Discovery(QObject):
     def _look(self, path: str) -> None:
         self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
-    def _looked(self, found: list[At]) -> None:
+    def _looked(self, found: list[lookups.At]) -> None:
         for one in found:
             self._context.places.looked(one.path, one.what)
 
@@ -187,7 +186,7 @@ class Opening(QObject):
         self.looked.emit()
         self._context.tell(error)
 
-    def _looked(self, found: list[At]) -> None:
+    def _looked(self, found: list[lookups.At]) -> None:
         self._looks -= 1
         by_what: dict[str, list[str]] = {}
         for one in found:
@@ -297,7 +296,7 @@ class Recent(QObject):
         for path in self.paths:
             self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
 
-    def _looked(self, found: list[At]) -> None:
+    def _looked(self, found: list[lookups.At]) -> None:
         for one in found:
             gone = one.what != "file"
             self._gone = self._gone | {one.path} if gone else self._gone - {one.path}

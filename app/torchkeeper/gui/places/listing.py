@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000
-#: What is wrong with the way to a machine where it may come back by itself.
+#: Problems of a connection that may pass without anybody doing something.
 _COMES_BACK = frozenset({"ssh-lost", "ssh-silent", "ssh-refused", "ssh-failed", "ssh-host-unknown"})
 
 
@@ -37,7 +37,7 @@ class Listing(QObject):
     changed = Signal()
     #: A listing ended with what it could not read.
     incomplete = Signal(object)
-    #: The way to the place is there again; and what was said when it broke.
+    #: The connection is back; it had broken with this error.
     healed = Signal(object)
     #: A reading is over; True where one that nobody asked for brought something new.
     over = Signal(bool)
@@ -59,7 +59,7 @@ class Listing(QObject):
         self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
-        #: Why there is no way to the place; its rows are as of ``read_at`` then.
+        #: Why the connection is broken; the rows are those of ``read_at`` then.
         self.broken: UserError | None = None
         self._said: UserError | None = None
         self.read_at = 0.0
@@ -328,7 +328,7 @@ _FILLING = 30.0
 _SHARE = 0.1
 #: After failures the time between looks doubles, this often at most.
 _DOUBLINGS = 5
-#: Seconds between two tries of a way that broke; the first comes after one.
+#: The most seconds between two tries to connect again; the first comes after one second.
 _SELDOM = 60
 
 

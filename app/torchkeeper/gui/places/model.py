@@ -181,8 +181,8 @@ def _names(settings: QSettings) -> dict[str, str]:
 
 @functools.cache
 def machine_of(place: str, way: bool = False) -> str:
-    """The machine whose engines are asked about a place, or way: through which it is reached; "" is
-    this one.
+    """The machine whose engines are asked about a place; "" is this one. way: instead, the machine
+    through which it is reached.
     """
     scheme = scheme_of(place)
     try:
@@ -337,8 +337,8 @@ class PlacesModel(QAbstractListModel):
         return tuple(self._places)
 
     def beside(self, place: str | None = None) -> tuple[Place, ...]:
-        """Those on the same machine as this one, which is on the list or not; without one those
-        within reach of this machine's programs.
+        """The places on the machine of a place, which need not be on the list; without a place,
+        those that programs of this machine can use.
         """
         if place is None:
             return tuple(one for one in self._places if one.near)

@@ -12,10 +12,9 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.jobs.model import Selection
+from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.server import ServerDialog
     from torchkeeper.gui.dialogs.serverpage import ExpiryDialog, PasswordDialog, ServerPage
-    from torchkeeper.gui.jobs.model import Job
     from torchkeeper.gui.places.discovery import Discovery
     from torchkeeper.gui.places.model import Place
 
@@ -177,7 +175,7 @@ class Servers(QObject):
 
     def _done(self, job: Job) -> None:
         bar = self._context.undo_bar
-        if job.kind == TTL and bar.place == job.place:
+        if job.kind == protocol.TTL and bar.place == job.place:
             bar.hide()
         if job.id not in self._expiring or job.place is None:
             return

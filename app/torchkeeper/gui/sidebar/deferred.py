@@ -16,9 +16,9 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.idle import every, once
+from torchkeeper.gui.idle import every, once, soon
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
+from torchkeeper.gui.sidebar.envlist import EnvironmentList, EnvironmentsPane
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
     from torchkeeper.client.overviewing import PlaceTold
     from torchkeeper.engine.messages.places import DuResult
-    from torchkeeper.gui.background.lookups import Room
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.pages.overview.page import OverviewPage
     from torchkeeper.gui.places.discovery import Discovery
-    from torchkeeper.gui.sidebar.envlist import EnvironmentList
     from torchkeeper.gui.sidebar.pane import Sidebar
 
 
@@ -184,7 +182,7 @@ class Gauge(QObject):
         self._to_ask: deque[str] = deque()
         self._ticket: int | None = None
         self._engine: int | None = None
-        self._soon = once(self, self._tell, _SOON_MS)
+        self._tell_soon = soon(self, self._tell, _SOON_MS)
         self._rest = once(self, self._measure, REST_MS)
         self._late = once(self, self._next_room, _SILENT_MS)
         every(self, self.look_at_room, MINUTE_MS).start()
@@ -198,10 +196,6 @@ class Gauge(QObject):
         discovery.listed.connect(self._more)
         self._listed()
         self._more()
-
-    def _tell_soon(self, *_: object) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
 
     def _more(self, *_: object) -> None:
         QTimer.singleShot(0, self, self.look_at_room)
@@ -276,7 +270,7 @@ class Gauge(QObject):
     def _ask_room(self, path: str) -> None:
         self._waiting.add(path)
 
-        def answered(found: Room) -> None:
+        def answered(found: lookups.Room) -> None:
             self._waiting.discard(path)
             if path in self._silent:
                 self._silent.discard(path)
@@ -376,7 +370,7 @@ class DeferredSidebar(QObject):
         self._heard: set[str] = set()
         self._marks = every(self, self._mark, _MARK_MS)
         self._marks.start()
-        self._soon = once(self, self._mark, 100)
+        self._mark_soon = soon(self, self._mark, 100)
         context.pages.changed.connect(self._mark_soon)
         context.pages.changed.connect(self._find_overview)
         self._find_overview()
@@ -429,10 +423,6 @@ class DeferredSidebar(QObject):
 
     def _looking(self) -> bool:
         return self._overview is not None and self._overview.looking.running
-
-    def _mark_soon(self, *_: object) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
 
     def _mark(self) -> None:
         context = self._context

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QListView, QMenu, QScrollArea, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.idle import once
+from torchkeeper.gui.idle import soon
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -52,6 +52,20 @@ def answer(event: QtGui.QDropEvent, takes: bool) -> None:
     event.setAccepted(takes)
 
 
+def paste(offers: Callable[[Carried], Offer] | None, said: Callable[[str], object]) -> None:
+    """Do with what is on the clipboard what is offered for it, and say that."""
+    from torchkeeper.gui.table.mimedata import pasted
+
+    if (carried := pasted()) is None or offers is None:
+        tr = QtCore.QCoreApplication.translate
+        said(tr("SideList", "There are no files, paths or addresses on the clipboard"))
+        return
+    offer = offers(carried)
+    said(offer.text)
+    if offer.do is not None:
+        offer.do()
+
+
 #: What becomes of something on an item, or on the list where that is not valid.
 Offers = Callable[["Carried", QModelIndex], Offer]
 
@@ -85,7 +99,6 @@ class SideList(QListView):
         self.keys: frozenset[Qt.Key] = frozenset()
         #: Whether the current item is marked while the list has the focus: for who uses keys.
         self.ring = False
-        self._fitting = once(self, self.fit)
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         #: What becomes of what is dragged, where it is; None where that is not on the list.
@@ -97,15 +110,11 @@ class SideList(QListView):
     def hold(self, model: QAbstractItemModel) -> None:
         """Show what is in a model."""
         self.setModel(model)
+        fit_soon = soon(self, self.fit)
         for change in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.modelReset,
                        model.dataChanged):  # fmt: skip
-            change.connect(self._fit_soon)
+            change.connect(fit_soon)
         self.fit()
-
-    def _fit_soon(self, *_: object) -> None:
-        # Once for however much has changed at a time.
-        if not self._fitting.isActive():
-            self._fitting.start()
 
     def fit(self) -> None:
         """Be as high as what is in it."""
@@ -194,17 +203,8 @@ class SideList(QListView):
 
     def paste(self) -> None:
         """Do with what is on the clipboard as if it were dropped on the current item."""
-        from torchkeeper.gui.table.mimedata import pasted
-
-        if self.offers is None:
-            return
-        if (carried := pasted()) is None:
-            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
-            return
-        offer = self.offers(carried, self.currentIndex())
-        self.said.emit(offer.text)
-        if offer.do is not None:
-            offer.do()
+        if (offers := self.offers) is not None:
+            paste(lambda carried: offers(carried, self.currentIndex()), self.said.emit)
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         from torchkeeper.gui.table.mimedata import carried
@@ -315,7 +315,7 @@ class Fold(QToolButton):
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.setChecked(event.key() == Qt.Key.Key_Right)
         elif event.matches(QKeySequence.StandardKey.Paste):
-            self._paste()
+            paste(self.offers, self.said.emit)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -327,17 +327,6 @@ class Fold(QToolButton):
             event.accept()
             return True
         return super().event(event)
-
-    def _paste(self) -> None:
-        from torchkeeper.gui.table.mimedata import pasted
-
-        if (carried := pasted()) is None or self.offers is None:
-            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
-            return
-        offer = self.offers(carried)
-        self.said.emit(offer.text)
-        if offer.do is not None:
-            offer.do()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         from torchkeeper.gui.table.mimedata import carried

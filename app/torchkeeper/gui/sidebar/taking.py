@@ -22,7 +22,6 @@ from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
 from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
 
@@ -191,7 +190,7 @@ class Taking(QObject):
         self._find(paths, looked)
 
     def _find(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
-        def looked(found: list[At]) -> None:
+        def looked(found: list[lookups.At]) -> None:
             by_what: dict[str, list[str]] = {}
             for one in found:
                 self._found[one.path] = one.what

@@ -33,8 +33,9 @@ _NARROWEST, _WIDEST = 48, 2000
 _REST_MS = 400
 
 
-def letter(actions: Iterable[QAction], taken: str = "R") -> None:
+def letter(actions: Iterable[QAction]) -> None:
     """Have each action of a menu go by a letter of its text that no other has, if any is left."""
+    taken = "R"
     for action in actions:
         text = action.text()
         if free := next((x for x in text if x.isalpha() and x.upper() not in taken), ""):

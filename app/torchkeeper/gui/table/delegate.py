@@ -170,7 +170,7 @@ class EntryDelegate(QStyledItemDelegate):
 
 #: What a text is narrower than its column at least.
 _SPARE = 2
-#: The name takes what the others leave, and no less than this; for more, others are scrolled to.
+#: The least width of the name, in a narrow table and in a wide one; the other columns scroll.
 _NAME_WIDTH, _READ = 180, 260
 
 

@@ -13,7 +13,6 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.say import kind_words, version
 from torchkeeper.gui.table.rows import Row, verdict_words
 
 _tr = partial(QCoreApplication.translate, "Groups")
@@ -51,8 +50,8 @@ class Group:
 
     __slots__ = ("_weight", "by", "collapsed", "name", "rows")
 
-    def __init__(self, by: str, name: Name, collapsed: bool = False) -> None:
-        self.by, self.name, self.collapsed = by, name, collapsed
+    def __init__(self, by: str, name: Name) -> None:
+        self.by, self.name, self.collapsed = by, name, False
         self.rows: list[Row] = []
         self._weight: Weight | None = None
 
@@ -89,7 +88,7 @@ class Group:
     def title(self) -> str:
         """What its rows have in common, in words."""
         if self.by == "kind":
-            return kind_words(str(self.name))
+            return say.kind_words(str(self.name))
         if self.by == "verdict":
             return _tr("Without a verdict") if self.name is None else verdict_words(str(self.name))
         if self.by == "torch":
@@ -163,7 +162,7 @@ def in_order(by: str, names: Iterable[Name]) -> list[Name]:
         return sorted(names, key=lambda name: _AGES.index(str(name)))
     if by == "torch":
         # Without a version they are the smallest, and so the last.
-        return sorted(names, key=lambda name: version(_text(name)), reverse=True)
+        return sorted(names, key=lambda name: say.version(_text(name)), reverse=True)
     return list(names)
 
 

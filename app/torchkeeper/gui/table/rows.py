@@ -28,7 +28,6 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
-from torchkeeper.client.words.say import kind_words, version
 from torchkeeper.gui.idle import STEP, Work, let_go, pieces
 from torchkeeper.stores.query import Query
 
@@ -90,7 +89,7 @@ def shown_name(entry: Entry) -> str:
 
 #: In the order of the columns.
 _TEXTS: tuple[Callable[[Entry], str], ...] = (
-    lambda e: kind_words(e.kind),
+    lambda e: say.kind_words(e.kind),
     shown_name,
     lambda e: verdict_words(e.verdict) if e.verdict else "",
     lambda e: printable(e.key),
@@ -270,7 +269,7 @@ SORT_KEYS: tuple[Key, ...] = (
     attrgetter("entry.size"),
     attrgetter("entry.files"),
     lambda r: r.entry.mtime or -1.0,
-    lambda r: version(r.entry.torch),
+    lambda r: say.version(r.entry.torch),
     lambda r: r.entry.device or "",
     lambda r: -1.0 if r.entry.compile_s is None else r.entry.compile_s,
     _expires,

@@ -42,8 +42,8 @@ class EntryTable(QTableView):
     let_go = Signal()
     given_up = Signal()
 
-    def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: EntriesModel) -> None:
+        super().__init__()
         # Asked for a viewport that Qt has made, PySide makes every type of widget there is, to see
         # which one it may be: 8 ms before the first rows.
         self.setViewport(QWidget())

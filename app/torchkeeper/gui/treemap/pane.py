@@ -17,7 +17,6 @@ from PySide6.QtWidgets import QFrame
 from torchkeeper.artifacts.entry import KINDS, Entry, tallied
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.idle import Slices, T, Work, once, pieces
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
@@ -25,7 +24,6 @@ from torchkeeper.gui.table.lines import Line
 from torchkeeper.gui.table.rows import MTIME, Row, cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
-from torchkeeper.gui.treemap.layout import MOST, Key, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms
 
@@ -34,7 +32,7 @@ _tr = partial(QCoreApplication.translate, "EntryMap")
 #: By what entries are grouped in the map where the table does not group them.
 DEFAULT = "kind"
 #: So many of the largest are kept before the smaller ones among them are dropped.
-_KEPT = 4 * MOST
+_KEPT = 4 * layout.MOST
 _STEP = 50
 _SIZE: Callable[[Row], int] = attrgetter("entry.size")
 
@@ -43,12 +41,12 @@ _SIZE: Callable[[Row], int] = attrgetter("entry.size")
 class Shown:
     """What is on the map. groups: those that are tiles, by key; rows: the keys of entries."""
 
-    tiles: list[Tile] = field(default_factory=list)
-    rest: Tile | None = None
+    tiles: list[layout.Tile] = field(default_factory=list)
+    rest: layout.Tile | None = None
     entries: int = 0
     bytes: int = 0
-    groups: dict[Key, Name] = field(default_factory=dict)
-    rows: dict[Row, Key] = field(default_factory=dict)
+    groups: dict[layout.Key, Name] = field(default_factory=dict)
+    rows: dict[Row, layout.Key] = field(default_factory=dict)
 
 
 def by(model: EntriesModel) -> str:
@@ -93,7 +91,7 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
         title = Group(which, name).title
         shade = layout.shade_of(which, "" if name is None else str(name), number, len(names))
         held = say.held(tallied(counts[name], str(name))) if which == "kind" else held_of[name]
-        shown.tiles.append(Tile(key, title, sizes[name], counts[name], shade, hint, held))
+        shown.tiles.append(layout.Tile(key, title, sizes[name], counts[name], shade, hint, held))
         shown.groups[key] = name
     return shown
 
@@ -102,7 +100,7 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     """In steps: the largest entries of a group, after so many, and a tile for all smaller ones."""
     shown, kept = Shown(), list[Row]()
     # What is empty takes no room on a map.
-    floor, most = 0, skipped + MOST
+    floor, most = 0, skipped + layout.MOST
     for piece in _of_group(model, name):
         shown.entries += len(piece)
         shown.bytes += sum(map(_SIZE, piece))
@@ -129,7 +127,7 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
             _tr("Double-click or press Enter to see the largest of them"),
         )
         said, detail = text.format(f"{left:,}"), hint if size else _tr("They take no room")
-        shown.rest = Tile(("", "smaller"), said, size, left, detail=detail)
+        shown.rest = layout.Tile(("", "smaller"), said, size, left, detail=detail)
     return shown
 
 
@@ -144,20 +142,20 @@ def _of_group(model: EntriesModel, name: Name) -> Iterator[Sequence[Row]]:
             yield [row for row in piece if row.entry.kind == name]
 
 
-def _tile(entry: Entry) -> Tile:
+def _tile(entry: Entry) -> layout.Tile:
     verdict = verdict_words(entry.verdict) if entry.verdict else ""
     torch = _tr("torch {}").format(printable(entry.torch, 60)) if entry.torch else ""
-    about = [kind_words(entry.kind), verdict, torch, cell_text(entry, MTIME)]
+    about = [say.kind_words(entry.kind), verdict, torch, cell_text(entry, MTIME)]
     shade = layout.shade_of("kind", entry.kind if entry.kind in KINDS else "unknown")
     detail = " · ".join(filter(None, about))
-    return Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
+    return layout.Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
 
 
 class Marks(NamedTuple):
     """The tiles all of which is selected, and those some of which is."""
 
-    whole: list[Key]
-    partly: list[Key]
+    whole: list[layout.Key]
+    partly: list[layout.Key]
 
 
 def marked(
@@ -180,7 +178,7 @@ def marked(
 def _entries(
     shown: Shown, lines: Sequence[Line], name: Callable[[Row], Name], where: Name
 ) -> Work[Marks]:
-    whole, smaller = list[Key](), False
+    whole, smaller = list[layout.Key](), False
     for piece in pieces(lines):
         for line in piece:
             if isinstance(line, Row):
@@ -329,7 +327,7 @@ class MapPane(QFrame):
             self.view.setFocus(Qt.FocusReason.OtherFocusReason)
         self.up_button.setVisible(inside)
 
-    def _open(self, key: Key) -> None:
+    def _open(self, key: layout.Key) -> None:
         level, shown = self.level, self._shown
         if not level.inside:
             if key in shown.groups:
@@ -337,7 +335,7 @@ class MapPane(QFrame):
         elif shown.rest is not None and key == shown.rest.key:
             if not shown.rest.bytes:
                 return
-            self._go(*self._way[1:], level._replace(skipped=level.skipped + MOST))
+            self._go(*self._way[1:], level._replace(skipped=level.skipped + layout.MOST))
         else:
             self._choose([key])
             self._table.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -347,7 +345,7 @@ class MapPane(QFrame):
             self._left = self.level
             self._go(*self._way[1:-1])
 
-    def _choose(self, keys: list[Key]) -> None:
+    def _choose(self, keys: list[layout.Key]) -> None:
         if not self.level.inside:
             names = [self._shown.groups[key] for key in keys]
             if names and self._model.grouping == "none":

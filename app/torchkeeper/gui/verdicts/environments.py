@@ -28,7 +28,6 @@ from torchkeeper.gui.widgets.plain import caption, tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ProbeResult
-    from torchkeeper.gui.background.lookups import Found
     from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
 
@@ -173,7 +172,7 @@ class Environments(QObject):
             self._finding = True
             self._look(self._found)
 
-    def _look(self, then: Callable[[Found], None], **change: str) -> None:
+    def _look(self, then: Callable[[lookups.Found], None], **change: str) -> None:
         def failed(error: UserError) -> None:
             # Nobody waits for more; of another machine it may be told once that is reached.
             self.found, self._finding = not self.machine, False
@@ -186,7 +185,7 @@ class Environments(QObject):
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put one on the list, and ask it, as it may be from now on; then call ``then`` with it."""
 
-        def added(told: Found) -> None:
+        def added(told: lookups.Found) -> None:
             self._found(told)
             if (one := self.of(told["added"])) is not None:
                 if one.state is State.UNASKED:  # it may be started now
@@ -203,7 +202,7 @@ class Environments(QObject):
     def of(self, python: str) -> Environment | None:
         return next((one for one in self.every if one.python == python), None)
 
-    def _found(self, told: Found) -> None:
+    def _found(self, told: lookups.Found) -> None:
         known = {one.python: one for one in self.every}
         self.every = []
         for row in told["interpreters"]:

@@ -109,7 +109,7 @@ def keep_room(made: QWidget, lines: int = 0) -> None:
 
 
 def kept(settings: QtCore.QSettings, name: str, otherwise: int) -> int:
-    """A number of the settings, from 0 on; ``otherwise`` where there is none."""
+    """A number in the settings, at least 0; ``otherwise`` where it is missing."""
     try:
         return max(0, int(str(settings.value(name, otherwise))))
     except ValueError:
@@ -219,7 +219,7 @@ class Button(QPushButton):
             texts = (one.replace("&", "") for one in (*self._held, self.text()))
             wide = max(map(metrics.horizontalAdvance, texts))
             size.setWidth(max(size.width(), wide + _BESIDE))
-        # A least width of the style would be all that a layout leaves a button, whatever it says.
+        # With a least width in the style sheet, a layout would give a button no more than that.
         return size if self.property("link") else size.expandedTo(QSize(_NARROWEST, 0))
 
     def minimumSizeHint(self) -> QSize:

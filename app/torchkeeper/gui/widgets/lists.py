@@ -32,7 +32,7 @@ KEEP = QItemSelectionModel.SelectionFlag.NoUpdate
 _AROUND = 36
 
 
-#: A line of a menu: its icon, text and hint, and what is done; None where that cannot be done now.
+#: A line of a menu: its icon, text and hint, and what it does; None where that is not possible.
 Offer = tuple[str, str, str, Callable[[], object] | None]
 Does = QtWidgets.QPushButton | QtGui.QAction
 
@@ -53,7 +53,7 @@ def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> 
 
 
 def offer_buttons(view: QTreeWidget, *icons: tuple[Does, str]) -> None:
-    """Have the menu of a row offer what actions do, and buttons that are seen."""
+    """Give rows a menu of these actions, and of those of these buttons that are shown."""
 
     def opened(at: QPoint) -> None:
         offers = []
@@ -332,7 +332,7 @@ class FirstKey(QObject):
         selection, at = watched.selectionModel(), watched.currentIndex()
         first = watched.model().index(0, 0)
         if event.key() == Qt.Key.Key_Home and first.isValid() and not first.flags():
-            # A heading, to which Qt does not go: nor to what is under it.
+            # The first row is a heading, which Qt does not choose.
             watched.setCurrentIndex(first.siblingAtRow(1))
             return True
         if not Qt.ItemFlag.ItemIsSelectable & at.flags() or selection.hasSelection():

@@ -24,7 +24,6 @@ from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle, open_file
-from torchkeeper.stores.bundles.parts import info
 from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.pouring import Progress
@@ -124,7 +123,7 @@ def attach(
         try:
             with AtomicFile(target, os.fstat(opened.stream.fileno()).st_mode & 0o777) as made:
                 _copy(made.stream, opened.stream, end, Progress(report, end))
-                added = info(manifest.SIGNATURE)
+                added = parts.info(manifest.SIGNATURE)
                 added.CRC, added.file_size = binascii.crc32(signature), len(signature)
                 added.compress_size, added.header_offset = added.file_size, end
                 made.stream.write(added.FileHeader(False) + signature)

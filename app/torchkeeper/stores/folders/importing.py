@@ -24,7 +24,6 @@ from torchkeeper.stores.folders import merging, placing
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.journal import Journal, remaining, settle, stamp_of, take_back
 from torchkeeper.stores.folders.locks import in_use, waited_for
-from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import CHUNK, File, Item, Offered
@@ -215,7 +214,7 @@ class Arriving:
         self._touched.add(os.path.dirname(plan.whole))
         return True
 
-    def _list(self, path: str, item: Listed) -> None:
+    def _list(self, path: str, item: merging.Listed) -> None:
         """Put an item into a list, now that its library is there."""
         lock = merging.lock_of(path)
         self.make_folders(os.path.dirname(lock))
@@ -223,7 +222,7 @@ class Arriving:
             self._journal.note(["lock", self._relative(lock)])
             self._journal.sync()
 
-        def note(before: list[Listed]) -> None:
+        def note(before: list[merging.Listed]) -> None:
             self._journal.note(["list", self._relative(path), item, before])
             self._journal.sync()
 

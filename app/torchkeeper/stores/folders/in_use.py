@@ -215,7 +215,7 @@ def _ancestors() -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            pid = int(processes.read(pid, "stat").rpartition(b")")[2].split()[1])
+            pid = int(processes.status(pid)[1])
         except (OSError, ValueError, IndexError):
             return
 

@@ -17,7 +17,6 @@ from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, tr
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import merging
-from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.items import CHUNK, Offered, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
@@ -52,7 +51,7 @@ class Plan:
     folder: str = ""
     whole: str = ""
     there: tuple[tuple[str, str], ...] = ()
-    listed: tuple[str, Listed] | None = None
+    listed: tuple[str, merging.Listed] | None = None
 
     @property
     def new(self) -> bool:
@@ -83,7 +82,7 @@ class Target:
         self._style = _style(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
-        self._listed: dict[str, list[Listed]] = {}
+        self._listed: dict[str, list[merging.Listed]] = {}
 
     def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         """What is to be done for an entry. Raises Problem("key-taken" | "link-in-place"), as
@@ -133,7 +132,7 @@ class Target:
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring
-    ) -> tuple[str, Listed] | None:
+    ) -> tuple[str, merging.Listed] | None:
         """What is to be put into a list for an entry, as of Plan."""
         text: list[bytes] = []
         [file] = [file for file in item.files if file.path == item.path]

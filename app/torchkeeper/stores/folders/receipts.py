@@ -29,7 +29,6 @@ from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
-from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.walking import Root, Walk
 from torchkeeper.stores.items import (
     File,
@@ -408,11 +407,11 @@ class Folders:
 # trash they are a list, too. A list of which nothing stays is a file as any other.
 
 
-def listed_of(item: Item) -> Listed | None:
+def listed_of(item: Item) -> merging.Listed | None:
     """What the list of an item says of it; None for what is in no list."""
     if item.kind != "aoti_eager" or not item.about:
         return None
-    found: Listed = json.loads(item.about)["item"]
+    found: merging.Listed = json.loads(item.about)["item"]
     return found
 
 
@@ -423,7 +422,7 @@ def is_list(path: str) -> bool:
 def parted(root: str, items: Iterable[Item]) -> list[Item]:
     """Items that go from a folder, without the lists and libraries that others need that stay."""
     every = list(items)
-    lists: dict[str, list[Listed]] = {}
+    lists: dict[str, list[merging.Listed]] = {}
     for item in every:
         if (one := listed_of(item)) is not None:
             lists.setdefault(item.list_path, []).append(one)
@@ -449,7 +448,7 @@ def _begin(path: str) -> str:
     return f"{above}/{name.partition('.')[0]}"
 
 
-def _stem(path: str, one: Listed) -> str:
+def _stem(path: str, one: merging.Listed) -> str:
     """What the paths of all files of an item's library begin with."""
     named = one.get("kernel_path")
     library = eager_library(path, named) if isinstance(named, str) else None

@@ -10,8 +10,8 @@ _SSH = "ssh://"
 
 
 def through(name: str) -> tuple[str, str]:
-    """The machine through which a server is reached, and its name there; "" and the same name where
-    it is reached from here, or is no server.
+    """The machine through which a server is reached, and the server's name there; "" and the whole
+    name where it is reached from here, or is no server.
     """
     if name[: len(_SSH)].lower() == _SSH:
         machine, _, there = name[len(_SSH) :].partition("/")

@@ -81,8 +81,8 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str) -> Parsed:
-    """An address from a URL. Raises Problem("address-wrong" | "ssh-address-wrong"), which never
-    quotes it.
+    """An address from a URL. Raises Problem("address-wrong" | "ssh-address-wrong"), which does not
+    quote the URL: that may hold a password.
     """
     machine, there = through(text)
     if machine:

@@ -281,8 +281,8 @@ class Connection:
 
     @property
     def peer(self) -> str:
-        """The address of the other end, as the machine has it through which it is reached; empty
-        for a unix socket, and where there is none.
+        """The IP address of the server; empty for a unix socket, or without a connection. A server
+        behind another machine has its name there instead.
         """
         if self.address.way:
             return self.address.host

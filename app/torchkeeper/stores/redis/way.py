@@ -14,21 +14,21 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import WAY
 from torchkeeper.stores.redis.address import Address
 
-#: Seconds after which somebody who waits is asked whether to go on; and bytes of the answer.
+#: Seconds between two checks whether to wait on, and the most bytes of the answer.
 _TICK, _LONGEST = 0.1, 1 << 14
 #: What an answer may tell of a problem.
 _PARAMS = ("machine", "command", "why", "version", "what", "host", "path")
 
 
 def bare(address: Address) -> str:
-    """A server by what it takes to connect to it."""
+    """The address of a server without what is not needed to connect: TLS, user, database."""
     scheme = "unix" if address.scheme == "unix" else "redis"
     return str(Address(scheme, address.host, address.port, address.path))
 
 
 def joined(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
-    """A socket at whose other end the server is. ssh may have to ask its user first, however long
-    that takes. Raises Problem, OSError.
+    """A socket to the server. It may take long, as ssh may ask its user something first. Raises
+    Problem, OSError.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -51,7 +51,7 @@ def joined(address: Address, server: str, check: Callable[[], None]) -> socket.s
 
 
 def _answer(made: socket.socket, check: Callable[[], None]) -> object:
-    """What is said before the server says anything; None where that is nothing."""
+    """The app's answer, which comes before the first byte of the server; None for no answer."""
     made.settimeout(_TICK)
     said = b""
     while not said.endswith(b"\n"):

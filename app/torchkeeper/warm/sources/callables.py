@@ -18,7 +18,6 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Work, running
-from torchkeeper.warm.sources.running import blamed
 
 
 def make(variant: Variant, device: str, _: Any) -> Work:
@@ -29,10 +28,10 @@ def make(variant: Variant, device: str, _: Any) -> Work:
     item = variant.item
     if "example" in item:
         found = found_in(item["example"], variant.folder)
-        with blamed(variant):
+        with running.blamed(variant):
             given = called(found, item.get("args", {}), variant, device)
         what, arguments, keywords = _example(item["example"], given)
-        with blamed(variant):
+        with running.blamed(variant):
             what = _placed(what, variant, device)
             arguments = list(_moved(arguments, variant, device))
             keywords = _moved(keywords, variant, device)
@@ -55,7 +54,7 @@ def make(variant: Variant, device: str, _: Any) -> Work:
             made[key] = _placed(what, variant, device)
         return made[key]
 
-    with blamed(variant):
+    with running.blamed(variant):
         calls = running.calls(variant, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
         # Where nothing says otherwise, what goes not backward is not in training.
@@ -95,7 +94,7 @@ def _module(name: str, folder: str | None) -> Any:
     if file and not os.path.isfile(file):
         raise Problem("module-missing", module=name, folder=above)
     try:
-        with blamed(Variant(0, "", name, "callable", folder=above)):
+        with running.blamed(Variant(0, "", name, "callable", folder=above)):
             return importlib.import_module(name) if file is None else _loaded(file)
     except ModuleNotFoundError as e:
         if file is None and (name == e.name or name.startswith(f"{e.name}.")):

@@ -13,7 +13,6 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.sources import Work, running
-from torchkeeper.warm.sources.running import blamed
 
 
 def make(variant: Variant, device: str, _: Any) -> Work:
@@ -38,7 +37,7 @@ def make(variant: Variant, device: str, _: Any) -> Work:
 
         program = passes.move_to_device_pass(program, device)
     what, item = program.module(), variant.item
-    with blamed(variant):
+    with running.blamed(variant):
         if "inputs" in item or item.get("keywords") or "calls" in item:
             calls = running.calls(variant, device, lambda _: what)
         else:

@@ -36,9 +36,9 @@ _OURS = frozenset({
 
 
 @contextlib.contextmanager
-def blamed(variant: Variant, code: str = "callable-raised") -> Iterator[None]:
+def blamed(variant: Variant) -> Iterator[None]:
     """What the user's code raises becomes a Problem that says what, and in which line.
-    "inputs-refused" for what a model says of its inputs, ``code`` for anything else that it raises.
+    "inputs-refused" for what a model says of its inputs, "callable-raised" for anything else.
     What PyTorch says of itself, or of a full disk, passes through as it is.
     """
     try:
@@ -58,7 +58,7 @@ def blamed(variant: Variant, code: str = "callable-raised") -> Iterator[None]:
             found = _RAISED.search(text)
             why = f"{found[1]}: {found[2]}"[:500] if found else said(e)
             raise Problem("inputs-refused", why=why, where=where) from e
-        raise Problem(code, why=said(e), where=where) from e
+        raise Problem("callable-raised", why=said(e), where=where) from e
 
 
 def _line_of(error: BaseException, variant: Variant) -> str | None:

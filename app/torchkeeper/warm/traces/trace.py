@@ -21,7 +21,6 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm.traces import graphs as live
-from torchkeeper.warm.traces.graphs import OUTCOME, Compile, Part, Phase, event, id_of
 
 # The records of a trace's file. One is a line with a prefix and JSON, and may have a payload: the
 # lines after it, each with a tab in front, whose MD5 stands in the JSON (``trace_structured`` and
@@ -160,7 +159,7 @@ class Graph:
     at: float | None = None
     factors: list[Factor] = field(default_factory=list, repr=False)
     text: str = field(default="", repr=False)
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[live.Phase, ...] = ()
     failed: str = ""
     inputs: dict[int, str] = field(default_factory=dict, repr=False)
 
@@ -284,8 +283,8 @@ class _File:
         #: What whole compiles took.
         self._took: dict[tuple[str, str], float] = {}
         #: When the parts of compiles began and ended, and the graphs whose times those are.
-        self._times: dict[tuple[str, str], Compile] = {}
-        self._of_part: dict[int, tuple[Part, Graph]] = {}
+        self._times: dict[tuple[str, str], live.Compile] = {}
+        self._of_part: dict[int, tuple[live.Part, Graph]] = {}
         #: The graphs that a compile's own record has been about.
         self._measured: set[int] = set()
 
@@ -331,7 +330,7 @@ class _File:
             self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
         if not record.telling:
             return
-        where = self._rank or f"process {record.pid}", id_of(metadata)[:80]
+        where = self._rank or f"process {record.pid}", live.id_of(metadata)[:80]
         if "chromium_event" in metadata:
             self._happened(where, record)
             return
@@ -363,7 +362,7 @@ class _File:
         if name == "torch_version" and self._trace.torch is None:
             version = json.loads(record.payload()[0]).get("pytorch_version")
             self._trace.torch = str(version)[:80] if version else None
-        elif found := OUTCOME.fullmatch(name):
+        elif found := live.OUTCOME.fullmatch(name):
             self._lookup(where, found[1], record)
         elif name == _BUNDLED:
             self._lookup(where, "hit", record)
@@ -382,9 +381,9 @@ class _File:
         # What has no id ran beside a compile, which waited for it.
         if not where[1] or self._kept.parts > _MAX_PARTS:
             return
-        happened = event(record.payload()[0])
+        happened = live.event(record.payload()[0])
         if happened and (where in self._times or len(self._times) < MAX_GRAPHS):
-            times = self._times.setdefault(where, Compile())
+            times = self._times.setdefault(where, live.Compile())
             before = len(times.parts)
             times.take(happened)
             self._kept.parts += len(times.parts) - before

@@ -67,8 +67,8 @@ class DifferencesTree(QTreeWidget):
     #: How many are shown by then, and of how many.
     counted = Signal(int, int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAccessibleName(self.tr("What differs"))
         self.setHeaderLabels([self.tr("What"), self.tr("A"), self.tr("B")])
         self.setUniformRowHeights(True)
@@ -209,8 +209,8 @@ class DifferencesTree(QTreeWidget):
 class DifferenceView(QtWidgets.QPlainTextEdit):
     """One difference in full: both values, or the lines of a graph that differ."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setReadOnly(True)
         self.setTabChangesFocus(True)
         self.setAcceptDrops(False)

@@ -16,7 +16,7 @@ from torchkeeper.client.words import explaining, say
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui import actions, theme
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.engines import Latest, Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
@@ -24,11 +24,10 @@ from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.lists import Offer
-from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.table.mimedata import BUNDLES, Carried, Rows, no_bundle
 from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.notice import Notice
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.table.mimedata import Rows
 
 #: Differences from which on there is a search field.
 _MANY = 8
@@ -66,12 +64,11 @@ class ComparePage(Page):
         super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
         explain(self, "key-factor")
         self._context = context
-        self._engines = context.engines
+        self._explain = Latest(context.engines, self)
         self._side_a: Side | None = None
         self._side_b: Side | None = None
         self._asked: Pair | None = None
         self._past: list[Pair] = []
-        self._ticket: int | None = None
         self._rows: list[Any] = []
         self._left: list[LeftFinding] = []
         self._places: list[str] = []
@@ -103,7 +100,7 @@ class ComparePage(Page):
         hint = self.tr("Show the page again from which you came (Escape)")
         self.back = forms.button("", self._context.pages.back, hint)
         theme.follow(self.back, lambda: self.back.setIcon(theme.icon("back")))
-        self.past = Choice(characters=24)
+        self.past = forms.Choice(characters=24)
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
         self.past.setPlaceholderText(self.tr("Earlier comparisons"))
@@ -191,9 +188,6 @@ class ComparePage(Page):
         else:
             super().keyPressEvent(event)
 
-    def let_go(self) -> None:
-        self._engines.forget(self._ticket)
-
     def search(self) -> bool:
         return go_to_field(self.search_box) if self._search_line.isVisible() else True
 
@@ -246,7 +240,7 @@ class ComparePage(Page):
             button.setEnabled(self.found is not None)
 
     def _forget(self) -> None:
-        self._engines.forget(self._ticket)
+        self._explain.forget()
         self._asked = self.found = None
         self._rows, self._left = [], []
         self.notice.tell(None)
@@ -298,7 +292,7 @@ class ComparePage(Page):
             params["nearest"] = self._places
         listener = Listener(rows=self._rows.extend, progress=self._progress, result=self._answered,
                             findings=self._findings, failed=self._failed)  # fmt: skip
-        self._ticket = self._engines.ask(protocol.EXPLAIN, params, listener)
+        self._explain.ask(protocol.EXPLAIN, params, listener)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._asked is not None and self._asked.b is None and unit == "entries":

@@ -12,11 +12,9 @@ from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import diagnosing
-from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import MEND
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.model import State as JobState
@@ -57,7 +55,7 @@ class Diagnosis(QObject):
         self._engines = engines
         self.asked: Asked | None = None
         self._at = ""
-        self.found: list[Told] = []
+        self.found: list[diagnosing.Told] = []
         #: What it came to, as ``diagnose`` answers; None until it has come to its end.
         self.result: DiagnoseResult | None = None
         #: When it had come to its end.
@@ -88,7 +86,7 @@ class Diagnosis(QObject):
         """Whether something is being looked at."""
         return self.running or self._again is not None
 
-    def seen(self, one: Told) -> float:
+    def seen(self, one: diagnosing.Told) -> float:
         """When a finding was last seen, in seconds since the epoch."""
         return self._seen.get((one.check, *diagnosing.subject(one.finding)), self.at)
 
@@ -96,7 +94,7 @@ class Diagnosis(QObject):
         """Make all checks again, without trying the interpreter; what was found stays meanwhile."""
         if self.busy or self.result is None:
             return
-        heard: list[Told] = []
+        heard: list[diagnosing.Told] = []
         began = time.time()
 
         def over(result: DiagnoseResult) -> None:
@@ -110,7 +108,7 @@ class Diagnosis(QObject):
         )
         self._again = self._ask(self._request, listener)
 
-    def _note(self, some: Sequence[Told]) -> None:
+    def _note(self, some: Sequence[diagnosing.Told]) -> None:
         now = time.time()
         self._seen |= {(one.check, *diagnosing.subject(one.finding)): now for one in some}
 
@@ -146,7 +144,7 @@ class Diagnosis(QObject):
         self._ticket = self._again = None
 
     def look_again(
-        self, one: Told, then: Callable[[bool], object], *, prepared: bool = False
+        self, one: diagnosing.Told, then: Callable[[bool], object], *, prepared: bool = False
     ) -> None:
         """Have the check of a finding made again; ``then`` is told whether the finding is gone.
         prepared: what the interpreter can do may have changed, and is tried again.
@@ -161,7 +159,7 @@ class Diagnosis(QObject):
             return
         self._engines.forget(self._again)  # a look at all that began before it was mended
         params = diagnosing.again(self._request, one)
-        heard: list[Told] = []
+        heard: list[diagnosing.Told] = []
 
         def over(_: DiagnoseResult) -> None:
             self._again = None
@@ -208,11 +206,11 @@ class Diagnosis(QObject):
     def _ask(self, params: DiagnoseParams, listener: Listener) -> int:
         return self._engines.ask(protocol.DIAGNOSE, params, listener, python=self._at or None)
 
-    def _take(self, some: Sequence[Finding], into: list[Told]) -> None:
+    def _take(self, some: Sequence[Finding], into: list[diagnosing.Told]) -> None:
         into += [one for what in some if (one := diagnosing.told(what, self._at)) is not None]
 
     def _heard(self, some: Sequence[Finding]) -> None:
-        heard: list[Told] = []
+        heard: list[diagnosing.Told] = []
         self._take(some, heard)
         self._note(heard)
         self.found = diagnosing.in_order([*self.found, *heard])
@@ -271,7 +269,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 class Plan:
     """What a fix does. ticket: of its engine; answer: of a ``dry`` ``mend``; entries: what goes."""
 
-    told: Told
+    told: diagnosing.Told
     ticket: int | None = None
     answer: MendResult | None = None
     entries: list[Entry] = field(default_factory=list)
@@ -301,7 +299,7 @@ class Plan:
 class Mended:
     """What was mended. job: what did it; gone: whether the finding is."""
 
-    told: Told
+    told: diagnosing.Told
     job: Job
     gone: bool
 
@@ -344,7 +342,7 @@ class Mender(QObject):
         """Whether it is being found out what fixes would do, or asked whether they shall."""
         return bool(self._plans)
 
-    def plan(self, some: Sequence[Told]) -> None:
+    def plan(self, some: Sequence[diagnosing.Told]) -> None:
         """Find out what mending these would do."""
         self.drop()
         self.error = None
@@ -414,7 +412,7 @@ class Mender(QObject):
 
         listener = Listener(rows=plan.entries.extend, result=told, failed=failed)
         params = diagnosing.mending(plan.told.finding, [python for python, _ in envs], dry=True)
-        plan.ticket = self._engines.ask(MEND, params, listener, keep=True, before=before)
+        plan.ticket = self._engines.ask(protocol.MEND, params, listener, keep=True, before=before)
 
     def carry_out(self) -> None:
         """Do all that was planned, one after the other."""

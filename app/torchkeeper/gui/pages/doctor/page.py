@@ -10,7 +10,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.client import diagnosing
-from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -26,7 +25,6 @@ from torchkeeper.gui.pages.profiles.words import counted
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.settings.masks import taken
 from torchkeeper.settings.servers import places_of
@@ -57,9 +55,9 @@ class DoctorPage(Page):
         self.mender = Mender(context, self.diagnosis, self)
         self.preview: MendDialog | None = None
         #: What is being mended, or put back: its card has the keyboard again after that.
-        self._mends: Told | None = None
+        self._mends: diagnosing.Told | None = None
         self.choice_of = EnvironmentChoice(context.machines, none=self.tr("No environment"))
-        self.scope = Choice(characters=40)
+        self.scope = forms.Choice(characters=40)
         lists.keep_up(self, self._grow_old)
         self._soon = once(self, self._look_anew, _SOON_MS)
         self._lay_out()
@@ -137,10 +135,6 @@ class DoctorPage(Page):
     def refresh(self) -> None:
         if self.again.isEnabled() and not self.diagnosis.running:
             self.run()
-
-    def let_go(self) -> None:
-        self.mender.drop()
-        self.diagnosis.close()
 
     def _show_setting(self, name: str) -> None:
         from torchkeeper.gui.pages.profiles.page import SettingsPage
@@ -257,7 +251,7 @@ class DoctorPage(Page):
         return counted([one for one in found if one.severity != "advice"])
 
     @property
-    def fixable(self) -> list[Told]:
+    def fixable(self) -> list[diagnosing.Told]:
         """What a program can mend."""
         return [one for one in self.diagnosis.found if diagnosing.mends(one.finding)]
 
@@ -351,7 +345,7 @@ class DoctorPage(Page):
                 return self.tr("Trying the compiler, Triton and the GPU of the environment…")
             return self.tr("Reading…")
         done, total = found.progress
-        # Of another machine it is not known which places there are.
+        # The places of another machine are not known here.
         steps = [] if found.asked.at else diagnosing.steps(found.asked.places)
         check, place = steps[done] if done < len(steps) else ("", "")
         name = diagnosing.check_name(check)
@@ -387,7 +381,7 @@ class DoctorPage(Page):
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(report(self.diagnosis))
 
-    def _fix(self, one: Told) -> None:
+    def _fix(self, one: diagnosing.Told) -> None:
         self.mender.plan([one])
         self._mends = one
 
@@ -402,7 +396,7 @@ class DoctorPage(Page):
         if one is None or not (self._here and (at is None or self.isAncestorOf(at))):
             return
         about = one.finding.code, one.finding.place
-        every: list[Mended | Told] = [*self.mender.mended, *self.diagnosis.found]
+        every: list[Mended | diagnosing.Told] = [*self.mender.mended, *self.diagnosis.found]
         for other in every:
             finding = (other.told if isinstance(other, Mended) else other).finding
             card = self.cards.of(other)

@@ -15,13 +15,11 @@ from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.overview import parts as words
-from torchkeeper.gui.pages.overview.parts import Crumbs, Looking, PartList, Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.discovery import Discovery
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice, Scrolled
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 
@@ -73,7 +71,7 @@ class OverviewPage(Page):
     def __init__(self, context: Context, discovery: Discovery) -> None:
         super().__init__(QCoreApplication.translate("Overview", "Overview"))
         self._context, self._discovery = context, discovery
-        self.looking = Looking(context.engines, context.environments, self)
+        self.looking = words.Looking(context.engines, context.environments, self)
         #: What was gone into, in this order: values by dimension.
         self.within: dict[str, str] = {}
         kept = str(context.settings.value(_BY) or "")
@@ -104,7 +102,7 @@ class OverviewPage(Page):
         forms.keep_room(self.bar)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
-        self.by = Choice()
+        self.by = forms.Choice()
         self.by.setAccessibleName(self.tr("Group by"))
         self.by.offer((words.dimension_words(dimension), dimension) for dimension in DIMENSIONS)
         self.by.activated.connect(self._choose_by)
@@ -114,11 +112,11 @@ class OverviewPage(Page):
         self.usable = Figure(self.tr("Usable here"))
         self.reclaimable = Figure(self.tr("Reclaimable"))
         self.figures = self.entries, self.bytes, self.compiling, self.usable, self.reclaimable
-        self.crumbs = Crumbs(self.tr("All places"))
+        self.crumbs = words.Crumbs(self.tr("All places"))
         self.crumbs.gone.connect(self._go_up_to)
         hint = self.tr("Show these entries in the table")
         self.show_button = forms.button(self.tr("&Show entries"), self.show_entries, hint)
-        self.list = PartList()
+        self.list = words.PartList()
         self.map = Treemap()
         explain(self.map, "treemap")
         self.map.setAccessibleName(self.tr("The parts, as a map"))
@@ -131,7 +129,7 @@ class OverviewPage(Page):
         self.list.chosen.connect(lambda values: self.map.select((value,) for value in values))
         self.list.up.connect(self.go_up)
         self.list.menu_asked.connect(self._list_menu)
-        self.reclaiming = Reclaiming(self._title, self.cleaning.emit, self.emptying.emit)
+        self.reclaiming = words.Reclaiming(self._title, self.cleaning.emit, self.emptying.emit)
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._context.actions[action].trigger())
@@ -155,7 +153,7 @@ class OverviewPage(Page):
         below = (self.split, 1), self.problems, self.reclaiming
         page = forms.page(forms.column(figures, line, *below, gap=12))
         # A small window with an error, or the guide, has no room for all of it.
-        self.stack = forms.stack(self.empty, Scrolled(page))
+        self.stack = forms.stack(self.empty, forms.Scrolled(page))
         forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
 
     def entered(self) -> None:
@@ -164,9 +162,6 @@ class OverviewPage(Page):
     def refresh(self) -> None:
         self._discovery.refresh()
         self._look()
-
-    def let_go(self) -> None:
-        self.looking.cancel()
 
     def _places(self) -> list[str]:
         return [place.path for place in self._context.places.beside() if place.exists]
@@ -333,7 +328,7 @@ class OverviewPage(Page):
             self.within.popitem()
         dimension = self.dimension or "verdict"
         if not (looking or self.within):
-            self._by = dimension  # it changes by a choice only
+            self._by = dimension  # while it looks, only a choice changes it
         some = found.groups(dimension, self.within)
         if dimension == "place":
             some = [part for part in some if part.totals.entries]

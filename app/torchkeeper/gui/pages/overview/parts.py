@@ -26,13 +26,11 @@ from torchkeeper.client.overviewing import (
 )
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.verdicts import counted_as
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.treemap import layout
-from torchkeeper.gui.treemap.layout import Tile
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.plain import caption, tip
@@ -70,7 +68,7 @@ def value_words(dimension: str, value: str, titles: Callable[[str], str]) -> str
     if dimension == "place":
         return titles(value)
     if dimension == "kind":
-        return kind_words(value)
+        return say.kind_words(value)
     if dimension == "torch":
         return printable(value, 60) if value else _tr("Not recorded")
     if dimension == "verdict":
@@ -107,7 +105,7 @@ def compile_words(totals: Totals) -> str:
     return say.seconds(totals.compile_s) if totals.timed else ""
 
 
-def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -> list[Tile]:
+def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -> list[layout.Tile]:
     """A tile for each part; its key is the value."""
     made = []
     for number, (value, totals) in enumerate(parts):
@@ -118,7 +116,7 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
         share = _tr("{} usable here").format(share) if share else ""
         detail, held = "\n".join(filter(None, (taken, share))), say.held(totals.counts)
         name = value_words(dimension, value, titles)
-        made.append(Tile((value,), name, totals.bytes, totals.entries, shade, detail, held))
+        made.append(layout.Tile((value,), name, totals.bytes, totals.entries, shade, detail, held))
     return made
 
 

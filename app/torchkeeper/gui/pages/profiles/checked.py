@@ -15,7 +15,7 @@ from torchkeeper.client import diagnosing
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
@@ -204,20 +204,19 @@ class Live(QObject):
 
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._engines = engines
+        self._look = Latest(engines, self)
         self._rules: list[Finding] = []
         #: What was looked up, of which places and with which server's variables.
         self._looked: list[Finding] = []
         self._of: tuple[dict[str, str], dict[str, str]] | None = None
         self._wanted: tuple[dict[str, str], dict[str, str]] = {}, {}
-        self._ticket: int | None = None
         self.error: UserError | None = None
         self._timer = once(self, self._ask)
 
     @property
     def checking(self) -> bool:
         """Whether something is still to be looked up."""
-        return self._timer.isActive() or self._engines.waits(self._ticket)
+        return self._timer.isActive() or self._look.busy
 
     @property
     def found(self) -> list[Finding]:
@@ -236,7 +235,7 @@ class Live(QObject):
             same = self._of is not None and self._of[1] == wanted[1]
             kept = places if same else _folders(places)
             self._looked = [one for one in self._looked if one.place in kept]
-            self._engines.forget(self._ticket)
+            self._look.forget()
             self._of, self.error = None, None
             if places:
                 self._timer.start(0 if at_once else _TYPING_MS)
@@ -247,7 +246,7 @@ class Live(QObject):
     def stop(self) -> None:
         """Nobody wants to know any more."""
         self._timer.stop()
-        self._engines.forget(self._ticket)
+        self._look.forget()
         self._rules, self._looked, self._of, self.error = [], [], None, None
 
     def _ask(self) -> None:
@@ -270,7 +269,7 @@ class Live(QObject):
         params["only"] = list(_CHECKS)
         listener = Listener(findings=found, result=done, failed=failed)
         # A program has the passwords of its variables, and none that only this window knows.
-        self._ticket = self._engines.ask(protocol.DIAGNOSE, params, listener, bare=True)
+        self._look.ask(protocol.DIAGNOSE, params, listener, bare=True)
 
 
 def _folders(places: Mapping[str, str]) -> list[str]:

@@ -12,7 +12,6 @@ from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.serverpage import secret
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
 from torchkeeper.settings.known import Setting, default
@@ -60,7 +59,7 @@ class SwitchEdit(Editor):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.combo = Choice()
+        self.combo = forms.Choice()
         self.combo.offer((("", None), (self.tr("On"), "1"), (self.tr("Off"), "0")))
         self.combo.activated.connect(lambda *_: self.changed.emit())
         self.setLayout(forms.row((self.combo, 1)))

@@ -16,7 +16,6 @@ from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.editors import editor_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Area
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import GROUPS, SETTINGS, Setting
@@ -315,7 +314,7 @@ class Form(QWidget):
         self.none.setContentsMargins(8, 16, 8, 16)
         self.none.hide()
         self._rows = forms.column(self.none, forms.REST, margin=(0, 0, 12, 0), gap=4)
-        self.area = Area(forms.page(self._rows))
+        self.area = forms.Area(forms.page(self._rows))
         # It is scrolled: a low window stays one, whatever is said above.
         self.area.setMinimumHeight(_LEAST)
         self.setLayout(forms.column(forms.row((self.box, 1), self.only, gap=16), (self.area, 1)))

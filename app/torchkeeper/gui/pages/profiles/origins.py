@@ -16,13 +16,12 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.settled import Running, Settled
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.lists import Table, columns
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
@@ -72,17 +71,15 @@ class OriginsTab(QWidget):
 
     def __init__(self, engines: Engines) -> None:
         super().__init__()
-        self._engines = engines
+        self._settings, self._processes = Latest(engines, self), Latest(engines, self)
         self._python = ""
-        self._ticket: int | None = None
-        self._looking: int | None = None
         self._looked = False
         #: What was asked last: an interpreter, or the number of a process.
         self._asked: str | int | None = None
         self.found: Settled | None = None
         self._going = ""
         self.processes: list[Process] = []
-        self.of = Choice(characters=40)
+        self.of = forms.Choice(characters=40)
         hint = self.tr("Look for processes, and ask again")
         self.again = forms.button(self.tr("&Refresh"), self.refresh, hint, enter=False)
         self.all = QCheckBox(self.tr("Show &all settings"))
@@ -155,14 +152,13 @@ class OriginsTab(QWidget):
 
     def _look(self) -> None:
         self._looked = True
-        self._engines.forget(self._looking)
         rows: list[Any] = []
 
         def told(result: ProcessesResult) -> None:
             self._tell(settled.processes_from(rows, result))
 
         listener = Listener(rows=rows.extend, result=told, failed=lambda _: self._tell(Running([])))
-        self._looking = self._engines.ask(protocol.PROCESSES, {}, listener, shared=True, aside=True)
+        self._processes.ask(protocol.PROCESSES, {}, listener, shared=True, aside=True)
 
     def _tell(self, running: Running) -> None:
         self._fill_choice(running.processes)
@@ -188,7 +184,7 @@ class OriginsTab(QWidget):
         self.of.setItemText(0, now if self._python else none)
 
     def _ask(self) -> None:
-        self._engines.forget(self._ticket)
+        self._settings.forget()
         self.found = None
         self.make.setEnabled(False)
         self.notice.tell(None)
@@ -203,11 +199,11 @@ class OriginsTab(QWidget):
             self.blank.say(self.tr("Asking the interpreter…"),
                            self.tr("It imports its torch, which takes some seconds."))  # fmt: skip
             listener = self._hears(settled.environment_from)
-            self._ticket = self._engines.ask(protocol.SETTINGS, {}, listener, python=self._python)
+            self._settings.ask(protocol.SETTINGS, {}, listener, python=self._python)
         else:
             self.blank.say(self.tr("Looking at the process…"))
             listener, op = self._hears(settled.process_from), protocol.PROCESS_SETTINGS
-            self._ticket = self._engines.ask(op, {"pid": pid}, listener, shared=True, aside=True)
+            self._settings.ask(op, {"pid": pid}, listener, shared=True, aside=True)
 
     def _hears(self, read: Callable[[Any], Settled]) -> Listener:
         return Listener(result=lambda told: self._show(read(told)), failed=self._failed)
@@ -301,10 +297,6 @@ class OriginsTab(QWidget):
             one = found.process
             name = f"process-{one.pid}" if one is not None else self.tr("environment")
             self.making.emit(*profile_of(found, name))
-
-    def let_go(self) -> None:
-        self._engines.forget(self._ticket)
-        self._engines.leave(self._looking or 0)
 
 
 @functools.cache

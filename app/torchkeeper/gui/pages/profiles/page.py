@@ -174,12 +174,8 @@ class SettingsPage(Page):
             self._settings.setValue(_TAB, self.tabs.currentIndex())
 
     def let_go(self) -> None:
-        self.left()
+        super().let_go()
         self._later.stop()
-        if self._profiles is not None:
-            self._profiles.let_go()
-        if self._origins is not None:
-            self._origins.let_go()
 
     def show_setting(self, name: str, *, origin: bool) -> None:
         """Go to a setting: to where its value comes from, or to its field in the form of the

@@ -57,8 +57,6 @@ class ProfilesTab(QWidget):
         #: The profile to choose, once they are read.
         self.wanted = ""
         self.live = Live(engines, self)
-        #: Of what is read and written in the background.
-        self._tickets: list[int] = []
         self.list = DraftList(self._graded)
         button = partial(forms.button, enter=False)
         hint = self.tr("Create a profile with PyTorch's defaults")
@@ -144,7 +142,7 @@ class ProfilesTab(QWidget):
         self._begin(listener, known_profiles.listed)
 
     def _begin(self, listener: Listener, work: Callable[..., object], *given: object) -> None:
-        self._tickets.append(self._engines.background(listener, work, *given))
+        self._engines.background(listener, work, *given)
 
     def _show(self, every: Sequence[Kept]) -> None:
         self.read = True
@@ -374,9 +372,3 @@ class ProfilesTab(QWidget):
 
         way, over = (self.tr("&Read it again"), read), self.tr("&Overwrite")
         dialog = confirm(self, title, error.what, text, over, surely, way=way)
-
-    def let_go(self) -> None:
-        """Hear no more of what was asked for; what is being written is written."""
-        self.live.stop()
-        for ticket in self._tickets:
-            self._engines.leave(ticket, cancel=False)

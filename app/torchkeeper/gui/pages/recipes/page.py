@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeWidgetItem, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
@@ -23,7 +23,6 @@ from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -88,7 +87,7 @@ class RecipesPage(Page):
         explain(self, "recipe")
         self._engines, self._settings, self._listing = engines, settings, listing
         self._ticket: int | None = None
-        self._reading: int | None = None
+        self._read = Latest(engines, self)
         self._listed: list[Listed] = []
         self._wanted = ""
         #: The file whose text is shown, or read.
@@ -96,7 +95,7 @@ class RecipesPage(Page):
         self.notice = Notice()
         self.box = forms.line_edit(self.tr("Filter recipes"))
         # Both stand beside the list for the chosen one.
-        self.tree = Fitted(NAME, (VARIANTS, SOURCE))
+        self.tree = lists.Fitted(NAME, (VARIANTS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True, selectable=True)
         self.facts = forms.label("", "muted", wrap=True, selectable=True)
@@ -193,11 +192,6 @@ class RecipesPage(Page):
 
     def left(self) -> None:
         self._settings.setValue(_WIDTHS, self.across.saveState())
-
-    def let_go(self) -> None:
-        self.left()
-        self._engines.forget(self._ticket)
-        self._engines.forget(self._reading)
 
     def search(self) -> bool:
         return go_to_field(self.box)
@@ -368,7 +362,7 @@ class RecipesPage(Page):
         """The text of a recipe that has a file; of anything else what it is."""
         path = one.path if isinstance(one, Known) and one.path != BUILTIN else ""
         if not path:
-            self._engines.forget(self._reading)
+            self._read.forget()
             self._text_of = ""
             # What is wrong with it is said above.
             told = bool(paths) and (one is None or one.error is None)
@@ -387,19 +381,17 @@ class RecipesPage(Page):
             return
         if path == self._text_of:
             return
-        self._engines.forget(self._reading)
         self._text_of = path
         faults = one.faults if isinstance(one, Known) else ()
 
         def show(text: str) -> None:
-            self._reading = None
             self.text.setPlainText(text)
             self.text.mark({fault.line: fault.text for fault in faults})
             self.below.setCurrentWidget(self.text)
 
         # Why it cannot be read is said above it.
         listener = Listener(result=show, failed=lambda _: self.below.setCurrentWidget(self._none))
-        self._reading = self._engines.background(listener, words.text, path)
+        self._read.call(listener, words.text, path)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QStyle, QToolTip, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QStyle, QToolTip, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.lists import Index, NumberedEdit, columns
@@ -94,8 +94,8 @@ class TomlEdit(NumberedEdit):
     #: With room for a mark.
     beside = 28
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.setAccessibleName(name)
         # Who works without a mouse must be able to leave.
         self.setTabChangesFocus(True)
