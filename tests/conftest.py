@@ -23,12 +23,16 @@ import pytest
 from filelock import FileLock
 
 from tests.forking.engines import STARTED, STARTED_READER, Engines
+from tests.ssh.conftest import sshd, there
+from tests.ssh.elsewhere import anywhere
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import process
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import Message
 from torchkeeper.stores import reader
 from torchkeeper.stores.folders import owners
+
+__all__ = ["anywhere", "sshd", "there"]
 
 DATA = Path(__file__).parent / "data"
 

@@ -132,6 +132,7 @@ ForceCommand {folder}/session
                 break
         assert process.poll() is None, (folder / "log").read_text()
         time.sleep(0.02)
+    programs(made, folder / "ours")
     try:
         yield made
     finally:
@@ -141,13 +142,13 @@ ForceCommand {folder}/session
 
 
 @pytest.fixture
-def there(sshd: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def there(sshd: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """The machine, with an empty home; the ssh of this test knows it as ``there``."""
     shutil.rmtree(sshd.home)
     sshd.home.mkdir()
     (sshd.folder / "sessions").write_text("")
     config(sshd)
-    monkeypatch.setenv("PATH", f"{programs(sshd, tmp_path / 'ours')}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{sshd.folder}/ours:{os.environ['PATH']}")
     yield sshd
     assert not list((sshd.folder / "tmp").glob("torchkeeper-far-*")), "nothing is left there"
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.redis_server import Server, serving
-from tests.ssh.conftest import sshd, there
 from tests.stores.test_copying import carry
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -21,8 +20,6 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import Scheme, scheme_of
 from torchkeeper.stores.shapes import Beside
 from torchkeeper.stores.store import Removal, Store
-
-__all__ = ["sshd", "there"]
 
 #: Of another machine a server alone is opened here; what is asked of the others over ssh is in
 #: ``tests/ssh/test_answers.py``.
