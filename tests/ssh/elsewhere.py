@@ -103,12 +103,13 @@ class There(Engine):
         on_interrupt: Callable[[bool], None] | None = None,
     ) -> Any:  # fmt: skip
         near = any(name in str(params) for name in _SERVERS)
-        if op in (protocol.KNOW, protocol.HOLD) or near:
-            heard = on_message or (lambda _: None)
-            told = self._near.call(
-                op, _asked(op, dict(params or {}), _SERVERS),
-                lambda one: near and heard(one._replace(body=here(one.body))),
-            )  # fmt: skip
+
+        def heard(message: Message) -> None:
+            if near and on_message:
+                on_message(message._replace(body=here(message.body)))
+
+        if near or op in (protocol.KNOW, protocol.HOLD):
+            told = self._near.call(op, _asked(op, dict(params or {}), _SERVERS), heard)
             if near:
                 return here(told)
         return super().call(op, params, on_message, on_interrupt)

@@ -200,7 +200,7 @@ class Place:
             raise _untrusted("imported")
         sent = {x: ferry.send(self._machine, x) if self._machine else x for x in paths}
         with self._asker.lock:  # the names that are told are those of the latest files
-            env = None if self._machine else self._tell_names(paths, python)
+            env = self._tell_names(list(sent.values()), python)
             answer = self._asker.ask(
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
@@ -246,9 +246,9 @@ class Place:
                 size: int = self._result(protocol.TARGET, path=made)["size"]
                 return size
 
-            def give(file: str, sent: str, named: bool) -> Answer:
+            def give(sent: str, named: bool) -> Answer:
                 with target._asker.lock:
-                    env = target._tell_names([file], python) if named else None
+                    env = target._tell_names([sent], python) if named else None
                     return target._asker.ask(
                         protocol.COPY, place=sent, into=target.name, env=env,
                         secrets=_sent(secrets), **about,
@@ -259,7 +259,7 @@ class Place:
             done = crossing.copy(self.name, target.name, filter, _sent(secrets), make, give)
             return _placed(target.name, done, left)
         with self._asker.lock:
-            names = from_file and into == "folder" and not self._machine
+            names = from_file and into == "folder"
             answer = self._ask(
                 protocol.COPY, into=target.name, select=self._select(filter, python),
                 env=self._tell_names([self.name], python) if names else None,
@@ -392,8 +392,8 @@ class Place:
         """As ``carrying.tell_names``; the environment that the entries are for."""
         from torchkeeper.client import carrying
 
-        given = _given(python)
-        find = partial(carrying.here_of, given, files)
+        given = self._named(python)
+        find = partial(carrying.here_of, given, files, self._machine)
         with self._asker.turn() as engine:
             here, _ = carrying.tell_names(engine, files, find, bool(given))
         return here and here.python

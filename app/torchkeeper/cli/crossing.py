@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving, signing
+from torchkeeper.cli import leaving, output, signing
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
@@ -19,19 +20,38 @@ from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, TARGET
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
+    from torchkeeper.client.carrying import Here
     from torchkeeper.engine.messages import bundles
 
 
-def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]) -> int:
+@contextlib.contextmanager
+def sent(asker: Asker, files: Sequence[str]) -> Iterator[dict[str, str]]:
+    """What files of here are called on the machine that is asked, where they are while it lasts."""
+    if machine := asker.engine.machine:
+        with ferry.sent(machine, files, asker.carried) as there:
+            yield there
+    else:
+        yield {file: file for file in files}
+
+
+def import_(
+    args: argparse.Namespace, machine: str, manifests: Mapping[str, str],
+    here: Callable[[], Here | None],
+) -> int:  # fmt: skip
     """torchkeeper import into a place on another machine, of files that were looked at here."""
     with Engine(machine) as engine:
         asker = Asker(engine, args.json)
-        with ferry.sent(machine, args.files, asker.carried) as there:
+        with sent(asker, args.files) as there:
+            files = list(there.values())
+            env, abouts = leaving.tell_names(args, engine, files, here)
             answer: bundles.ImportResult = asker.ask(
-                IMPORT, files=list(there.values()), into=args.into,
+                IMPORT, files=files, into=args.into, env=env,
                 manifests={there[file]: manifest for file, manifest in manifests.items()},
             )  # fmt: skip
-    return asker.end(args, IMPORT, {**answer, "env": None}, args.into)
+    code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
+    if answer["entries"] and not args.json:
+        output.notes(carrying.advice(abouts, env))
+    return code
 
 
 def exported(asker: Asker, file: str, replace: bool = True, **asked: Any) -> bundles.ExportResult:
@@ -73,9 +93,9 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
             size: int = there.ask(TARGET, path=made)["size"]
             return size
 
-        def give(file: str, sent: str, named: bool) -> bundles.CopyResult:
-            here = partial(leaving.here_of, args, [file])
-            env = leaving.tell_names(args, to, [file], here)[0] if named else None
+        def give(sent: str, named: bool) -> bundles.CopyResult:
+            here = partial(leaving.here_of, args, [sent], to.machine)
+            env = leaving.tell_names(args, to, [sent], here)[0] if named else None
             with leaving.telling_secrets(args, asker):
                 answer: bundles.CopyResult = asker.ask(
                     COPY, place=sent, into=args.target, dry=args.dry_run, replace=args.replace,
