@@ -150,6 +150,7 @@ def there(sshd: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     config(sshd)
     monkeypatch.setenv("PATH", f"{sshd.folder}/ours:{os.environ['PATH']}")
     yield sshd
+    line.close_all()
     assert not list((sshd.folder / "tmp").glob("torchkeeper-far-*")), "nothing is left there"
 
 
@@ -166,7 +167,6 @@ def orders(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setenv("TMPDIR", str(own))
     monkeypatch.setattr("tempfile.tempdir", None)
     yield file
-    line.close_all()
 
 
 def ended(there: Machine) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import torchkeeper
-from torchkeeper.client.engines import far, line
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Message
@@ -39,14 +39,15 @@ def anywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if getattr(request, "param", "here") == "here":
         yield False
         return
-    request.getfixturevalue("there")
+    python: str = request.getfixturevalue("torch_python")
+    # As here, the first Python has a torch.
+    request.getfixturevalue("there").rc.write_text(f"PATH={os.path.dirname(python)}:$PATH\n")
     for module in (request.module, sys.modules.get("tests.engine.conftest")):
         if getattr(module, "Engine", None) is Engine:
             monkeypatch.setattr(module, "Engine", There)
     near = torchkeeper.open
     monkeypatch.setattr(torchkeeper, "open", lambda one, **how: near(named(one), **how))
     yield True
-    line.close_all()
 
 
 def named(place: str | os.PathLike[str]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine
-from torchkeeper.client.engines import far, line
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
@@ -67,12 +67,6 @@ def place(request: pytest.FixtureRequest, fixture_cache: Path, tmp_path: Path) -
         about = {"place": str(fixture_cache), "output": str(bundle), "secrets": "allow"}
         engine.call(protocol.EXPORT, about)
     yield str(bundle)
-
-
-@pytest.fixture(autouse=True)
-def ends(there: Machine) -> Iterator[None]:
-    yield
-    line.close_all()
 
 
 def answer(

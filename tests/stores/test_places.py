@@ -18,7 +18,7 @@ import pytest
 
 import torchkeeper
 from tests.conftest import RunPlain, objects_of
-from tests.redis_server import Server, serving
+from tests.redis_server import Server
 from tests.ssh.elsewhere import here, named
 from tests.stores.bundles.test_bundle import Left
 from tests.stores.test_copying import StopAfter, carry, files
@@ -40,12 +40,6 @@ SORTS = ("folder", "bundle", "server", "ssh folder",
          pytest.param("ssh bundle", marks=pytest.mark.slow))  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
 @pytest.fixture(params=SORTS)
 def sort(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each sort; another machine can be reached where it is on one."""
@@ -64,11 +58,10 @@ def made() -> dict[str, str]:
 
 
 @pytest.fixture
-def empty(sort: str, server: Server, made: dict[str, str], tmp_path: Path) -> str:
+def empty(sort: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of each sort, in which nothing is yet."""
     if sort == "server":
-        made.pop(sort, None)
-        server("FLUSHALL")
+        server: Server = request.getfixturevalue("server")
         server("SET", "sessions:ada", b"not ours")
         return server.url
     name = str(tmp_path / ("place.torchcache" if "bundle" in sort else "place"))
@@ -86,7 +79,7 @@ def source(kept_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(request: pytest.FixtureRequest, sort: str, made: dict[str, str], source: Path) -> str:
     """The same with these payloads. Not to be changed."""
-    if sort not in made:
+    if sort not in made or sort == "server":  # others have emptied it
         empty: str = request.getfixturevalue("empty")
         assert copied(source, empty).entries == 12
         made[sort] = empty
@@ -206,7 +199,6 @@ def test_cancelled_half_way(empty: str, source: Path) -> None:
 
 
 def test_others_keys_are_counted_and_never_touched(server: Server, kept_291: Path) -> None:
-    server("FLUSHALL")
     server("SET", "sessions:ada", b"not ours")
     carry(kept_291, server.url, KINDS)
     from torchkeeper.stores.redis.store import Redis
@@ -220,7 +212,6 @@ def test_others_keys_are_counted_and_never_touched(server: Server, kept_291: Pat
 def test_of_several_payloads_the_newest_goes(
     server: Server, fixture_cache: Path, tmp_path: Path
 ) -> None:
-    server("FLUSHALL")
     graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
     other = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*"), reverse=True)
                  if p.is_file())  # fmt: skip
@@ -233,7 +224,6 @@ def test_of_several_payloads_the_newest_goes(
 
 def carried_round(server: Server, place: Path, tmp_path: Path) -> tuple[Path, int]:
     """Carry a place to Redis, a bundle and a folder; that folder, and how many graphs there are."""
-    server("FLUSHALL")
     bundle, back = tmp_path / "b.torchcache", tmp_path / "back"
     carry(place, server.url)
     carry(server.url, bundle)

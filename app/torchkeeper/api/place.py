@@ -172,7 +172,10 @@ class Place:
                 signers.sign(self._result, "", key, output, replace)
                 size = os.path.getsize(output)
             if self._machine and done["entries"]:
-                ferry.fetch(made, output, size, replace)
+                try:
+                    ferry.fetch(made, output, size, replace)
+                except Error as error:
+                    raise answer.worded(error) from None
         redacted = done["leaks"]["redacted"]
         return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
 
