@@ -125,13 +125,7 @@ ForceCommand {folder}/session
     made = Machine(folder, port, process)
     _known = f"[127.0.0.1]:{port} {host}"
     made.known.write_text(_known)
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        assert process.poll() is None, (folder / "log").read_text()
-        time.sleep(0.02)
+    listens(process, port)
     programs(made, folder / "ours")
     try:
         yield made
@@ -139,6 +133,17 @@ ForceCommand {folder}/session
         process.terminate()
         process.wait()
         log.close()
+
+
+def listens(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a process takes connections."""
+    deadline = time.monotonic() + LONG
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None
+        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -328,8 +328,8 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
     """Print what is inside and what of it is new in the target; ends as an import would."""
     machine = far.machine_of(args.into)
-    with asking(args, machine) as asker, crossing.sent(asker, args.files) as there:
-        sent = list(there.values())
+    with asking(args, machine) as asker, crossing.sent(asker, args.files) as at:
+        sent = [at[file] for file in args.files]
         env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
             protocol.COMPARE, files=sent, into=args.into, rows=args.json, env=env
@@ -357,7 +357,7 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Her
         for row in rows:
             marks[row["file"], row["kind"], row["inside"]].append(row)
         for file, entry in ((one.file, entry) for one in inside for entry in one.entries):
-            mark = marks[there[file], *entry.identity]
+            mark = marks[at[file], *entry.identity]
             first = mark.pop(0) if mark else None
             about = {"outcome": first and first["outcome"], "into_path": first and first["path"]}
             output.emit({**entry.to_json(), **about})

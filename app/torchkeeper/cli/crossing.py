@@ -42,7 +42,7 @@ def import_(
     with Engine(machine) as engine:
         asker = Asker(engine, args.json)
         with sent(asker, args.files) as there:
-            files = list(there.values())
+            files = [there[file] for file in args.files]
             env, abouts = leaving.tell_names(args, engine, files, here)
             answer: bundles.ImportResult = asker.ask(
                 IMPORT, files=files, into=args.into, env=env,
