@@ -436,7 +436,7 @@ def test_the_read_only_switch_is_remembered(
     qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
     window = opened(qtbot, open_window, port)
-    place = window.place
+    place = f"redis://127.0.0.1:{port}/0"
     switch = window.actions_["read-only"]
     assert switch.isEnabled() and not switch.isChecked()
     switch.trigger()
@@ -693,7 +693,7 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
     window = opened(qtbot, open_window, port)
-    place = window.place
+    place = f"redis://127.0.0.1:{port}/0"
     chosen = window.entries.shown()[:3]
     window.table.select({e.identity for e in chosen})
     settle(qtbot)
@@ -719,7 +719,7 @@ def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
 ) -> None:
     server.load({graph_key(n): b"{}" for n in range(1200)})
     window = opened(qtbot, open_window, port)
-    place = window.place
+    place = f"redis://127.0.0.1:{port}/0"
     window.flows.purge_shown()
     dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)

@@ -270,9 +270,10 @@ def test_a_job_that_is_not_good_is_marked_so(qtbot: QtBot) -> None:
         assert mark(job)[0] == icon
 
 
-def test_it_follows_what_is_compiled_until_a_variant_is_chosen(
-    qtbot: QtBot, pane: VariantsPane
-) -> None:
+def test_it_follows_what_is_compiled_until_a_variant_is_chosen(qtbot: QtBot) -> None:
+    pane = VariantsPane()
+    qtbot.addWidget(pane)
+    pane.show()
     variants = sample_variants.told(3, running=1)
     pane.show_variants(variants)
     assert pane.variant is variants.rows[3]
