@@ -251,7 +251,9 @@ class Place:
 
             def give(sent: str, named: bool) -> Answer:
                 with target._asker.lock:
-                    env = target._tell_names([sent], python) if named else None
+                    # The one that is named is of the place that has built them.
+                    given = python if from_file else None
+                    env = target._tell_names([sent], given) if named else None
                     return target._asker.ask(
                         protocol.COPY, place=sent, into=target.name, env=env,
                         secrets=_sent(secrets), **about,

@@ -74,6 +74,7 @@ def copy(args: argparse.Namespace) -> int:
 def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
     """What came of it, and who has heard what was left. Raises UserError."""
     first: bundles.CopyResult | None = None
+    objects = carrying.may_have_objects(args.source)
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
     with from_, to:
         there, asker = Asker(from_, args.json), Asker(to, args.json)
@@ -82,7 +83,6 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
 
         def make(made: str, secrets: Secrets | None) -> int:
             nonlocal first
-            objects = carrying.may_have_objects(args.source)
             maker = leaving.maker_of(args, args.source) if objects else None
             select = {"filter": args.filter, "envs": known(from_, args.filter, args.env)}
             with leaving.telling_secrets(args, there):
@@ -94,7 +94,8 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
             return size
 
         def give(sent: str, named: bool) -> bundles.CopyResult:
-            here = partial(leaving.here_of, args, [sent], to.machine)
+            # The one that is named is of the place that has built them.
+            here = partial(carrying.here_of, None if objects else args.env, [sent], to.machine)
             env = leaving.tell_names(args, to, [sent], here)[0] if named else None
             with leaving.telling_secrets(args, asker):
                 answer: bundles.CopyResult = asker.ask(
