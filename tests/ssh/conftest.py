@@ -165,8 +165,9 @@ def listens(process: subprocess.Popen[bytes], port: int) -> None:
 @pytest.fixture
 def there(sshd: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """The machine, with an empty home; the ssh of this test knows it as ``there``."""
-    shutil.rmtree(sshd.home)
-    sshd.home.mkdir()
+    for folder in sshd.home, sshd.folder / "tmp":  # what is kept of transfers is not for the next
+        shutil.rmtree(folder)
+        folder.mkdir()
     (sshd.folder / "sessions").write_text("")
     config(sshd)
     monkeypatch.setenv("PATH", f"{sshd.folder}/ours:{os.environ['PATH']}")
