@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, ondisk, triton
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.patterns import regex
 
 #: How many bytes of a file tell what it is.
@@ -162,6 +163,9 @@ def wanted(path: str) -> list[Proof]:
         return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
     if match := _STAGE.fullmatch(path):
         return [Proof(_GROUP, match[1], rf"{triton.GROUP_PREFIX}[^/]+\.json")]
+    if proof := jits.proof(path):
+        folder, _, name = proof.path.rpartition("/")
+        return [Proof(_begins(proof.head), folder, re.escape(name))]
     if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):
         return []
     found = []

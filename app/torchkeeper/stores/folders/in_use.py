@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
@@ -291,7 +292,9 @@ class _Look:
             home = env.get("HOME")
             base = env.get("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
             models = os.path.join(base, "vllm") if base else None  # vllm/envs.py
-        return any(self._overlaps(pid, path) for path in (inductor, kernels, models) if path)
+        others = (home.path for home in jits.homes(env, os.fsdecode(maps)))
+        paths = filter(None, (inductor, kernels, models, *others))
+        return any(self._overlaps(pid, path) for path in paths)
 
     def _overlaps(self, pid: int, path: str) -> bool:
         if not os.path.isabs(path):

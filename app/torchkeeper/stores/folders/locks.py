@@ -57,6 +57,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import PREFIX, SUFFIX
@@ -142,6 +143,8 @@ def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
         return [os.path.join(folder, "locks", f"{name[:4]}.lock"), os.path.join(folder, "dir.lock")]
     if kind == "pgo":
         return [here + ".lock"]
+    if kind == "jit":
+        return [os.path.join(root, lock) for lock in jits.locks(path)]
     return [here] if kind == "lock" and path.endswith(".lock") else []
 
 

@@ -150,8 +150,10 @@ class _Purging:
         items = receipts.parted(self._root, self._plan.items)
         # A list that goes as a whole goes before anything is taken off it.
         items.sort(key=receipts.goes_alone)
-        # Where a process may look into folders, each of them stays.
-        folders = ["" if self._plan.insisted else _folder_of(item) for item in items]
+        # Where a process may look into folders, each of them stays; but an empty one of DeepGEMM's
+        # ends its programs (KernelRuntime::check_validity in csrc/jit/kernel_runtime.hpp).
+        stay = self._plan.insisted
+        folders = ["" if stay and x.kind != "jit" else _folder_of(x) for x in items]
         entries = Counter(folders)
         work = [(x, at if entries[at] == 1 else "") for x, at in zip(items, folders, strict=True)]
         with Inside(self._root) as self._inside, contextlib.closing(self._shared(work)) as mine:

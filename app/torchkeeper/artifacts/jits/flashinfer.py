@@ -1,0 +1,32 @@
+"""FlashInfer: flashinfer/jit/env.py, core.py (JitSpecNvcc), cpp_ext.py and cute_dsl_core.py of
+0.7.2. Its version and the GPUs are folders; ninja tells what is stale. Sources that it generates
+are known by the build that is made of them; binaries that it downloads are not built here.
+"""
+
+from __future__ import annotations
+
+from torchkeeper.artifacts.jits.form import VERSION, Cache, Form
+
+_HOME = rf"(?P<home>(?P<version>{VERSION})(?:/(?P<arch>\d{{2,3}}[a-z]?(?:_\d{{2,3}}[a-z]?)*))?)"
+_NAME = r"(?P<name>(?!tmp/?$)[^/]{1,250})"
+_NINJA = r"ninja_required_version = 1\.3\nname = {name}\n"
+
+CACHE = Cache(
+    "FlashInfer",
+    ("$FLASHINFER_WORKSPACE_BASE/.cache/flashinfer", "$SGLANG_CACHE_DIR/.cache/flashinfer",
+     "~/.cache/flashinfer", "~/.cache/sglang/.cache/flashinfer"),
+    r"flashinfer",
+    (
+        Form(rf"{_HOME}/cached_ops/(?P<name>\w{{1,250}}_cute_dsl)",
+             r"meta\.json|[0-9a-zA-Z_]{1,250}\.o", r"\g<entry>/meta.json", r'\{\s*"arch": "',
+             r"\g<home>/cached_ops/tmp/\g<name>.lock"),
+        Form(rf"{_HOME}/cached_ops/(?!\w+_cute_dsl/?$){_NAME}",
+             r"build\.ninja|\.ninja_(?:log|deps)|{name}\.so|"
+             r"[\w.+-]{1,120}_[\w.+-]{1,250}\.o(?:\.d)?",
+             r"\g<entry>/build.ninja", _NINJA, r"\g<home>/cached_ops/tmp/\g<name>.lock"),
+        Form(rf"{_HOME}/generated/{_NAME}", r"\w{1,250}\.(?:cu|cuh|h|inc)",
+             r"\g<home>/cached_ops/\g<name>/build.ninja", _NINJA),
+        Form(rf"{_HOME}/cached_ops/tmp", r"[^/]{1,250}\.lock", kind="lock", each=True),
+    ),
+    r"/tvm_ffi/",
+)  # fmt: skip
