@@ -58,12 +58,12 @@ def deep_gemm() -> None:
 
 def tilelang() -> None:
     import tilelang
-    import tilelang.language as T
+    from tilelang import language
 
-    @T.prim_func
-    def add(a: T.Tensor((128,), "float32"), b: T.Tensor((128,), "float32")):
-        with T.Kernel(1, threads=128):
-            for i in T.Parallel(128):
+    @language.prim_func
+    def add(a: language.Tensor((128,), "float32"), b: language.Tensor((128,), "float32")):
+        with language.Kernel(1, threads=128):
+            for i in language.Parallel(128):
                 b[i] = a[i] + 1.0
 
     tilelang.compile(add, out_idx=[1], target={"kind": "cuda", "arch": "sm_90"})

@@ -18,6 +18,8 @@ from torchkeeper.artifacts.patterns import regex
 
 #: How many bytes of a file tell what it is.
 HEAD = 4096
+#: The same of another file, which may name it.
+OTHER = 1 << 18
 
 
 class Proof(NamedTuple):
@@ -150,6 +152,9 @@ def wanted(path: str) -> list[Proof]:
     """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
     that ``layout.locate`` knows.
     """
+    if proof := jits.proof(path):
+        folder, _, name = proof.path.rpartition("/")
+        return [Proof(_begins(proof.head), folder, re.escape(name))]
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
@@ -163,9 +168,6 @@ def wanted(path: str) -> list[Proof]:
         return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
     if match := _STAGE.fullmatch(path):
         return [Proof(_GROUP, match[1], rf"{triton.GROUP_PREFIX}[^/]+\.json")]
-    if proof := jits.proof(path):
-        folder, _, name = proof.path.rpartition("/")
-        return [Proof(_begins(proof.head), folder, re.escape(name))]
     if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):
         return []
     found = []

@@ -9,6 +9,12 @@ from torchkeeper.artifacts.jits.form import VERSION, Cache, Form
 
 _HOME = rf"(?P<home>(?P<version>{VERSION})(?:/(?P<arch>\d{{2,3}}[a-z]?(?:_\d{{2,3}}[a-z]?)*))?)"
 _NAME = r"(?P<name>(?!tmp/?$)[^/]{1,250})"
+_CONFIG = (
+    r"(?:batch_(?:attention|decode|pod|(?:prefill|mla)(?:_sm90)?)|single_(?:decode|prefill(?:_sm90)?)|"
+    r"pod|mla|checkpointing_ssu|selective_state_update|replayssm_materialize|rmsnorm_silu)_config"
+    r"\.inc"
+)
+_BUILD = r"\g<home>/cached_ops/\g<name>/build.ninja"
 _NINJA = r"ninja_required_version = 1\.3\nname = {name}\n"
 
 CACHE = Cache(
@@ -21,11 +27,14 @@ CACHE = Cache(
              r"meta\.json|[0-9a-zA-Z_]{1,250}\.o", r"\g<entry>/meta.json", r'\{\s*"arch": "',
              r"\g<home>/cached_ops/tmp/\g<name>.lock"),
         Form(rf"{_HOME}/cached_ops/(?!\w+_cute_dsl/?$){_NAME}",
-             r"build\.ninja|\.ninja_(?:log|deps)|{name}\.so|"
-             r"[\w.+-]{1,120}_[\w.+-]{1,250}\.o(?:\.d)?",
-             r"\g<entry>/build.ninja", _NINJA, r"\g<home>/cached_ops/tmp/\g<name>.lock"),
-        Form(rf"{_HOME}/generated/{_NAME}", r"\w{1,250}\.(?:cu|cuh|h|inc)",
-             r"\g<home>/cached_ops/\g<name>/build.ninja", _NINJA),
+             r"build\.ninja|\.ninja_(?:log|deps)|{name}\.so",
+             _BUILD, _NINJA, r"\g<home>/cached_ops/tmp/\g<name>.lock"),
+        # What is named in the build.
+        Form(rf"{_HOME}/cached_ops/(?!\w+_cute_dsl/?$){_NAME}", r"[\w.+-]{1,250}\.o",
+             _BUILD, _NINJA + "{rest}/{file}: "),
+        Form(rf"{_HOME}/generated/{_NAME}", r"[\w.+-]{1,250}\.(?:cu|cpp|cc)",
+             _BUILD, _NINJA + r"{rest}/generated/{name}/{file}\n"),
+        Form(rf"{_HOME}/generated/{_NAME}", _CONFIG, _BUILD, _NINJA),
         Form(rf"{_HOME}/cached_ops/tmp", r"[^/]{1,250}\.lock", kind="lock", each=True),
     ),
     r"/tvm_ffi/",

@@ -1,4 +1,4 @@
-"""What is said of the cache of a just-in-time compiler: where it is, and what it has on the disk."""
+"""What is said of the cache of a just-in-time compiler: where it is, and what is in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Form(NamedTuple):
     begins (``head``); "" is the file itself. A crash leaves nothing else: these writers move whole
     folders, or write that file first. lock: the one that the writer takes for it, as a template.
     kind: "lock" for what a writer leaves while it writes.
-    In ``files`` and ``head``, ``{name}`` is that name.
+    In ``files`` and ``head``, ``{name}`` is that name, in ``head`` ``{file}`` that of the file, and
+    ``{rest}`` whatever is between.
     """
 
     entry: str

@@ -57,12 +57,23 @@ class _Found(NamedTuple):
 @functools.lru_cache(maxsize=256)  # of all files in a folder it is asked
 def _forms(folder: str) -> tuple[_Found, ...]:
     """The forms of entries that may be in a folder, a path with a ``/`` or nothing."""
+    if not _any().fullmatch(folder):
+        return ()
     return tuple(
         _Found(cache, form, match, re.compile(_named(form.files, match), re.ASCII))
         for cache in CACHES
         for form in cache.forms
         if (match := _pattern(cache.names, form.entry).fullmatch(folder))
     )
+
+
+@functools.cache
+def _any() -> re.Pattern[str]:
+    """What every such folder is: nearly all folders are PyTorch's."""
+    names = "|".join(cache.names for cache in CACHES)
+    every = "|".join(form.entry for cache in CACHES for form in cache.forms)
+    every = re.sub(r"\?P<\w+>", "?:", every)
+    return re.compile(rf"(?:(?:.*/)?(?:{names})/)?(?:{every})/?", re.ASCII)
 
 
 @functools.cache
@@ -100,7 +111,8 @@ def proof(path: str) -> Proof | None:
     found = _found(path)
     if found is None or not (found.form.proof or found.form.head):
         return None
-    head = _named(found.form.head, found.match)
+    name = re.escape(path.rpartition("/")[2])
+    head = _named(found.form.head, found.match).replace("{file}", name).replace("{rest}", ".*")
     return Proof(found.path(found.form.proof) if found.form.proof else "", head)
 
 
@@ -126,7 +138,8 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
     name = told.get("name") or next((x[1].decode() for x in functions if x), None)
     devices = {_gpu(data) for name, data in files.items() if name.endswith(".cubin")}
     if arch := told.get("arch"):
-        devices.add(f"cuda:{arch.rstrip('abcdefghijklmnopqrstuvwxyz')}" if "_" not in arch else None)
+        single = re.fullmatch(r"(\d+)[a-z]?", arch)
+        devices.add(f"cuda:{single[1]}" if single else None)
     return {
         "name": f"{found.cache.title}: {name}" if name else found.cache.title,
         "device": devices.pop() if len(devices) == 1 else None,

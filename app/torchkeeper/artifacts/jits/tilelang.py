@@ -13,7 +13,7 @@ _FILES = (
     r"kernel\.(?:cubin|py)|params\.json|resource_usage\.json|manifest\.json"
 )
 _TUNED = r"best_config\.json|function\.pkl|out_idx\.json|latency\.json"
-_BINARY = r"kernel\.\w{1,20}|metadata\.json"
+_BINARY = r"kernel\.(?:cubin|fatbin|aibin)|metadata\.json"
 
 CACHE = Cache(
     "TileLang",

@@ -66,7 +66,11 @@ from torchkeeper.stores.atomic import PREFIX, SUFFIX
 PATIENCE = 10.0
 _PAUSE = 0.02
 
-_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+", re.ASCII)
+_TEMPORARY = re.compile(
+    r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+|(\d+)-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}|"
+    r"[0-9a-f]{64}[._](\d+)[._](?:[0-9a-f]{8}|[0-9a-f]{32})",
+    re.ASCII,
+)
 
 
 def take(lock: str) -> tuple[int | None, bool]:
@@ -161,7 +165,7 @@ def _written(kind: str, path: str) -> bool:
 def writers(path: str) -> list[int]:
     """The processes that the names of a temporary file and its folders carry, if any."""
     found = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
-    return [int(match[1] or match[2]) for match in found if match]
+    return [int(next(filter(None, match.groups()))) for match in found if match]
 
 
 @contextlib.contextmanager

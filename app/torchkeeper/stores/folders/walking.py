@@ -85,7 +85,9 @@ class Proving:
         with contextlib.suppress(OSError):
             handle = open_quietly(os.path.join(self._root, path))
             try:
-                return bool(proof.head(os.read(handle, proofs.HEAD)))
+                return bool(
+                    proof.head(os.read(handle, proofs.OTHER if proof.name else proofs.HEAD))
+                )
             finally:
                 os.close(handle)
         return False
