@@ -167,6 +167,7 @@ MINE = {
         "0.7.2.post1/90a/cached_ops/mine/build.ninja", "0.7.2.post1/90a/cached_ops/mine/mine.so",
         "0.7.2.post1/90a/generated/mine/mine.cu", "0.7.2.post1/mine/cached_ops/a/build.ninja",
         "0.7.2.post1/90a/cached_ops/tmp/notes.txt", "0.7.2.post1/90a/generated/notes.txt",
+        "0.7.2.post1/90a/cached_ops/tmp/mine.lock",
         "backup/90a/cached_ops/scale_f32/build.ninja", "scale_f32/build.ninja",
         "0.7.2.post1/90a/cached_ops/mine_cute_dsl/meta.json", "autotune/mine.json",
         "0.7.2.post1/90a/cached_ops/scale_f32/old/scale_f32.so",
@@ -187,7 +188,7 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
         "build.ninja": "ninja_required_version = 1.3\nname = other\nrule cxx\n",
         "manifest.json": '{"name": "app", "files": ["a.js"]}',
         "metadata.json": '{"format": "pt"}',
-        "meta.json": '{"architecture": "x"}',
+        "mine.lock": "",
     }
     for path in theirs:
         (place / path).parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +227,9 @@ def test_a_newer_form_of_deep_gemm(machine: Path) -> None:
     [entry] = cache.iterdir()
     new = entry.rename(cache / entry.name.removeprefix("kernel."))
     assert items(machine / "deep_gemm") == []
-    (new / ".committed").touch()
+    (new / ".committed").write_text("of mine")
+    assert items(machine / "deep_gemm") == []
+    (new / ".committed").write_bytes(b"")
     [item] = items(machine / "deep_gemm")
     assert [file.name for file in item.files] == [".committed", "kernel.cu", "kernel.cubin"]
 
@@ -277,10 +280,12 @@ def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_that_may_use_one() -> None:
     """By a variable, or by its default where it has the compiler loaded."""
     env = {"HOME": "/home/ada", "TILELANG_CACHE_DIR": "/cache/tl", "DG_JIT_CACHE_DIR": "relative"}
-    assert [home.path for home in known.homes(env, "")] == ["/cache/tl"]
-    loaded = "7f00 r-xp 0 0 /opt/python/deep_gemm/_C.so\n"
-    assert {home.path for home in known.homes(env, loaded)} >= {"/home/ada/.deep_gemm"}
-    assert "/home/ada/.tilelang/cache" not in {home.path for home in known.homes(env, loaded)}
+    assert [home.path for home in known.homes(env, ())] == ["/cache/tl"]
+    loaded = known.loaded(b"7f00 r-xp 0 0 /opt/python/deep_gemm/_C.so\n")
+    assert [cache.title for cache in loaded] == ["DeepGEMM"]
+    found = {home.path for home in known.homes(env, loaded)}
+    assert "/home/ada/.deep_gemm" in found
+    assert "/home/ada/.tilelang/cache" not in found
 
 
 def test_on_the_command_line(tk: Tk, machine: Path) -> None:

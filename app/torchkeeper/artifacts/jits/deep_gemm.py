@@ -25,7 +25,7 @@ CACHE = Cache(
         Form(rf"cache/kernel\.(?P<name>{_WORD})\.(?P<key>{HEX32})", _FILES,
              r"\g<entry>/kernel.cubin", _ELF),
         Form(rf"cache/(?!kernel\.{_WORD}\.)(?P<name>{_WORD})\.(?P<key>{HEX32})",
-             rf"{_FILES}|\.committed", r"\g<entry>/.committed"),
+             rf"{_FILES}|\.committed", r"\g<entry>/.committed", r"\Z"),
         Form(r"tmp/\d{1,10}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}", rf"{_FILES}|\.committed",
              kind="lock"),
         # sglang/srt/layers/deep_gemm_wrapper/compile_utils.py

@@ -1,6 +1,6 @@
-"""FlashInfer: flashinfer/jit/env.py, core.py (JitSpecNvcc), cpp_ext.py and cute_dsl_core.py of
-0.7.2. Its version and the GPUs are folders; ninja tells what is stale. Sources that it generates
-are known by the build that is made of them; binaries that it downloads are not built here.
+"""FlashInfer: flashinfer/jit/env.py, core.py (JitSpecNvcc) and cpp_ext.py of 0.7.2. Its version and
+the GPUs are folders; ninja tells what is stale. Sources that it generates are known by the build
+that is made of them. What it downloads, and what CuTe makes for it, has names of any form.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ CACHE = Cache(
      "~/.cache/flashinfer", "~/.cache/sglang/.cache/flashinfer"),
     r"flashinfer",
     (
-        Form(rf"{_HOME}/cached_ops/(?P<name>\w{{1,250}}_cute_dsl)",
-             r"meta\.json|[0-9a-zA-Z_]{1,250}\.o", r"\g<entry>/meta.json", r'\{\s*"arch": "',
-             r"\g<home>/cached_ops/tmp/\g<name>.lock"),
-        Form(rf"{_HOME}/cached_ops/(?!\w+_cute_dsl/?$){_NAME}",
+        Form(rf"{_HOME}/cached_ops/{_NAME}",
              r"build\.ninja|\.ninja_(?:log|deps)|{name}\.so",
              _BUILD, _NINJA, r"\g<home>/cached_ops/tmp/\g<name>.lock"),
         # What is named in the build.
-        Form(rf"{_HOME}/cached_ops/(?!\w+_cute_dsl/?$){_NAME}", r"[\w.+-]{1,250}\.o",
+        Form(rf"{_HOME}/cached_ops/{_NAME}", r"[\w.+-]{1,250}\.o",
              _BUILD, _NINJA + "{rest}/{file}: "),
         Form(rf"{_HOME}/generated/{_NAME}", r"[\w.+-]{1,250}\.(?:cu|cpp|cc)",
              _BUILD, _NINJA + r"{rest}/generated/{name}/{file}\n"),
         Form(rf"{_HOME}/generated/{_NAME}", _CONFIG, _BUILD, _NINJA),
-        Form(rf"{_HOME}/cached_ops/tmp", r"[^/]{1,250}\.lock", kind="lock", each=True),
+        Form(rf"{_HOME}/cached_ops/tmp", r"[^/]{1,250}\.lock",
+             r"\g<home>/cached_ops/{stem}/build.ninja", _NINJA.replace("{name}", "{stem}"),
+             kind="lock", each=True),
     ),
     r"/tvm_ffi/",
 )  # fmt: skip

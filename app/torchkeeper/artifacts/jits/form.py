@@ -19,7 +19,7 @@ class Form(NamedTuple):
     folders, or write that file first. lock: the one that the writer takes for it, as a template.
     kind: "lock" for what a writer leaves while it writes.
     In ``files`` and ``head``, ``{name}`` is that name, in ``head`` ``{file}`` that of the file, and
-    ``{rest}`` whatever is between.
+    ``{rest}`` whatever is between; there and in ``proof`` ``{stem}`` is the file's without its end.
     """
 
     entry: str

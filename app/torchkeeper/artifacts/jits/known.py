@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.jits import deep_gemm, flashinfer, tilelang, tvm_ffi
@@ -111,9 +111,12 @@ def proof(path: str) -> Proof | None:
     found = _found(path)
     if found is None or not (found.form.proof or found.form.head):
         return None
-    name = re.escape(path.rpartition("/")[2])
-    head = _named(found.form.head, found.match).replace("{file}", name).replace("{rest}", ".*")
-    return Proof(found.path(found.form.proof) if found.form.proof else "", head)
+    name = path.rpartition("/")[2]
+    stem = name.rpartition(".")[0]
+    head = _named(found.form.head, found.match).replace("{rest}", ".*")
+    head = head.replace("{file}", re.escape(name)).replace("{stem}", re.escape(stem))
+    there = found.path(found.form.proof) if found.form.proof else ""
+    return Proof(there.replace("{stem}", stem), head)
 
 
 def locks(entry: str) -> list[str]:
@@ -156,17 +159,21 @@ def _gpu(binary: bytes) -> str | None:
     return f"cuda:{flags & 0xFF if binary[7] == _OLD_FORM else flags >> 8 & 0xFF}"
 
 
-def homes(env: Mapping[str, str], loaded: str | None = None) -> Iterator[Home]:
-    """Where such caches are for a program with these variables; loaded: what it has loaded, as
-    text: without a variable, only what that tells.
+def loaded(maps: bytes) -> list[Cache]:
+    """The caches of compilers that a program has loaded, by its ``/proc/<pid>/maps``."""
+    return [cache for cache in CACHES if re.search(cache.loaded.encode(), maps)]
+
+
+def homes(env: Mapping[str, str], by_default: Sequence[Cache] = CACHES) -> Iterator[Home]:
+    """Where such caches are for a program with these variables. by_default: those of which it may
+    use what no variable names.
     """
     for cache in CACHES:
-        used = loaded is None or re.search(cache.loaded, loaded)
         for home in cache.homes:
             first, slash, rest = home.partition("/")
             name = first.removeprefix("$") if first != "~" else "HOME"
             value = env.get(name, "")
             # DeepGEMM reads from several.
             for base in dict.fromkeys((value, *value.split(":"))):
-                if os.path.isabs(base) and (used or first != "~"):
+                if os.path.isabs(base) and (first != "~" or cache in by_default):
                     yield Home(base + slash + rest, cache.title if first == "~" else name)

@@ -276,8 +276,8 @@ class _Look:
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
         torch, triton, vllm = (found.search(maps) for found in (TORCH, TRITON, VLLM))
-        data = processes.read(pid, "environ")
-        if not (torch or triton or vllm or any(name in data for name in _VARIABLES)):
+        data, others = processes.read(pid, "environ"), jits.loaded(maps)
+        if not (others or torch or triton or vllm or any(name in data for name in _VARIABLES)):
             return False
         env = processes.variables(data)
         inductor, kernels = env.get("TORCHINDUCTOR_CACHE_DIR"), env.get("TRITON_CACHE_DIR")
@@ -292,8 +292,9 @@ class _Look:
             home = env.get("HOME")
             base = env.get("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
             models = os.path.join(base, "vllm") if base else None  # vllm/envs.py
-        others = (home.path for home in jits.homes(env, os.fsdecode(maps)))
-        paths = filter(None, (inductor, kernels, models, *others))
+        paths = filter(
+            None, (inductor, kernels, models, *(x.path for x in jits.homes(env, others)))
+        )
         return any(self._overlaps(pid, path) for path in paths)
 
     def _overlaps(self, pid: int, path: str) -> bool:
