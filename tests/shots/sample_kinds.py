@@ -62,7 +62,12 @@ def entries() -> list[Entry]:
             files=3 if kind in ("aoti_eager", "code") else 1,
             mtime=time.time() - 86_400 * number,
             torch="2.13.0+cu130" if kind == "precompile" else None,
-            device={"precompile": "cuda", "aoti_eager": "cpu", "autotune": "cuda"}.get(kind),
+            device={
+                "precompile": "cuda",
+                "aoti_eager": "cpu",
+                "autotune": "cuda",
+                "jit": "cuda:90",
+            }.get(kind),
             compile_s=None,
             path=path,
             sha256=None,
