@@ -57,8 +57,9 @@ def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
 _PICKLE = tuple(b"\x80%c" % n for n in range(2, 6))
 _ELF = b"\x7fELF"
 _GROUP = _begins_or_torn(b'{"child_paths": {')
-#: vLLM's list of compiled pieces, by range, number and compiler (vllm/compilation/backends.py).
-_VLLM_LIST = _begins_or_torn(b"{(")
+#: vLLM's list of compiled pieces, by range, number and compiler, indented by four
+#: (CompilerManager.save_to_file in vllm/compilation/backends.py).
+_VLLM_LIST = _begins_or_torn(b"{(", b"{   (")
 
 #: The end of a path, and how such a file begins.
 _HEADS: dict[str, Callable[[bytes], object]] = {
@@ -165,7 +166,7 @@ def wanted(path: str) -> list[Proof]:
             return [Proof(head), Proof(folder=f"{match[1]}lib/*/", name=rf"{beside.CODE}\..*so")]
         return [Proof(head)]
     if match := _TRANSFORMED.fullmatch(path):
-        return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
+        return [Proof(_begins(r"\{ *\("), match[1], r"vllm_compile_cache\.py")]
     if match := _STAGE.fullmatch(path):
         return [Proof(_GROUP, match[1], rf"{triton.GROUP_PREFIX}[^/]+\.json")]
     if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):
