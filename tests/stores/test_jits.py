@@ -34,7 +34,7 @@ DECODE = (
     "single_decode_with_kv_cache_dtype_q_f16_dtype_kv_f16_dtype_o_f16_head_dim_qk_64_"
     "head_dim_vo_64_posenc_0_use_swa_False_use_logits_cap_False"
 )
-THERE = {
+THERE: dict[str, set[tuple[str, str | None, int]]] = {
     "deep_gemm": {("DeepGEMM: scale", "cuda:90", 2)},
     "tilelang": {("TileLang", "cuda:90", 2), ("TileLang: add_kernel", None, 5)},
     "tvm-ffi": {("tvm-ffi: add_one", None, 7)},
@@ -75,13 +75,13 @@ def paths(place: Path, kind: str) -> set[str]:
     return {file.path for item in items(place, kind) for file in item.files}
 
 
-def purge(place: Path, insisted: bool = False) -> list[str]:
+def purge(place: Path, insisted: bool = False, now: bool = False) -> list[str]:
     """Purge all that there is but a user's; returns what was left, and why."""
     left: list[str] = []
     folder = Folder(str(place))
     every = [item for item in folder.items(Report()) if item.kind != "unknown"]
     plan = trash.Plan(folder.root, every, insisted)
-    trash.purge(plan, False, Report(), lambda item, why: left.append(f"{item.key}: {why.code}"))
+    trash.purge(plan, now, Report(), lambda item, why: left.append(f"{item.key}: {why.code}"))
     return left
 
 
@@ -120,6 +120,9 @@ def test_each_is_shown_purged_and_undone_to_the_byte(machine: Path, cache: str) 
         assert not any((place / one.path).exists() for one in told)
         undo(place)
         assert snapshot(place) == before
+    assert purge(place, insisted=True, now=True) == []
+    assert below(place) == mine
+    assert not any((place / one.path).exists() for one in told)
 
 
 def test_from_above_each_is_the_same(machine: Path) -> None:
