@@ -14,12 +14,14 @@ import pytest
 
 from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
+from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
 from torchkeeper.artifacts import jits, layout
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
@@ -292,7 +294,8 @@ def test_a_program_that_may_use_one() -> None:
 
 
 def test_on_the_command_line(tk: Tk, machine: Path) -> None:
-    env = {"HOME": str(machine), "DG_JIT_CACHE_DIR": str(machine / "deep_gemm")}
+    home = str(machine.parent)
+    env = {"HOME": home, "TMPDIR": home, "DG_JIT_CACHE_DIR": str(machine / "deep_gemm")}
     before = snapshot(machine)
     [row] = [x for x in tk("places", "--json", **env).objects if x["reason"] == "DG_JIT_CACHE_DIR"]
     assert row["path"] == str(machine / "deep_gemm")
@@ -300,9 +303,7 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     assert len(listed) == 7
     kinds = {row["kind"]: row for row in tk("du", machine, "--json").objects if "kind" in row}
     assert kinds["jit"]["entries"] == 7
-    told = tk("overview", machine).out
-    assert "jit" in told
-    [shown] = (tk("show", machine, "scale_f32").out,)
+    shown = tk("show", machine, "scale_f32").out
     assert "FlashInfer 0.7.2.post1" in shown
     assert "90a" in shown
     tk("purge", machine, "--filter", "kind:jit", "--yes")
@@ -310,6 +311,12 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("undo", machine)
     after = {path: about for path, about in snapshot(machine).items() if path != TRASH}
     assert after == before
+
+
+def test_in_an_overview(machine: Path) -> None:
+    with Engine() as engine:
+        looked = Looked(engine, machine)
+    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [7]
 
 
 def test_it_is_not_yet_carried(tk: Tk, machine: Path, tmp_path: Path) -> None:
