@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from pprint import PrettyPrinter
 from typing import Any
 
 import hypothesis
@@ -376,9 +377,11 @@ def vllm_rank(other_kinds: Path, filled: Path, kernels: Path, tmp_path: Path) ->
     shutil.copytree(filled, rank / "inductor_cache")
     shutil.copytree(kernels, rank / "triton_cache")
     shutil.copytree(other_kinds / "saved", rank / "backbone")
+    piece = {"graph_handle": ("artifact_compile_range_1_8_subgraph_0", "/path"), "cache_key": "a"}
+    index = {((1, 8), 0, "inductor_standalone"): piece}
     own = {
         "cache_key_factors.json": '{"code_hash": "c", "compiler_hash": "d", "env": {}}',
-        "vllm_compile_cache.py": "{((1, 8), 0, 'inductor'): ('key', 'path')}",
+        "vllm_compile_cache.py": PrettyPrinter(indent=4).pformat(index),
         "computation_graph.py": "class GraphModule(torch.nn.Module):\n    def forward(self): ...\n",
     }
     for name, text in own.items():

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchkeeper.artifacts.jits.known import CACHES
+
 
 class Kind(NamedTuple):
     """what: a kind of entry is. writer: who writes it."""
@@ -37,6 +39,10 @@ KINDS = {
     "ondisk": Kind(
         "A value that PyTorch or vLLM worked out and keeps, such as a padding.", "PyTorch, vLLM"
     ),
+    "jit": Kind(
+        "What another compiler made of a kernel, with its sources.",
+        "DeepGEMM, FlashInfer, TileLang, tvm-ffi",
+    ),
     "header": Kind(
         "A C++ header that was compiled ahead. It is not an entry, and counted apart.",
         "the compiler",
@@ -57,6 +63,14 @@ VARIABLES = {
         "PATH": "Where to look for Python, compilers and ssh-keygen. Relative folders are ignored.",
     },
     "Where caches are looked for": {
+        **{
+            home[1:].partition("/")[0]: f"The folder of a cache of {cache.title}."
+            for cache in CACHES
+            for home in cache.homes
+            if home.startswith("$") and not home.startswith("$XDG_")
+        },
+        "FLASHINFER_WORKSPACE_BASE": "The folder in which FlashInfer has .cache/flashinfer.",
+        "SGLANG_CACHE_DIR": "The folder of SGLang's caches, with one for each compiler.",
         "VLLM_CACHE_ROOT": "The folder of vLLM's caches; by default vllm in XDG_CACHE_HOME.",
         "CC": "The C compiler of Triton, which the doctor tries.",
         "CXX": "The C++ compiler of PyTorch, which the doctor tries.",

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests import fields
 from tests.described import KINDS, VARIABLES
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.jits.known import CACHES
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
@@ -64,6 +65,16 @@ def kinds() -> Iterator[str]:
     yield from _table(("Kind", "Called", "What it is", "Who writes it"), rows)
 
 
+def jits() -> Iterator[str]:
+    """Each cache of another compiler, and where it is looked for."""
+    rows = [
+        (one.title, ", ".join(f"`{home}`" for home in one.homes if home.startswith("~")),
+         ", ".join(f"`{home[1:]}`" for home in one.homes if home.startswith("$")))
+        for one in CACHES
+    ]  # fmt: skip
+    yield from _table(("Compiler", "Folder", "Variable, and what comes below it"), rows)
+
+
 def filters() -> Iterator[str]:
     """Each word of a filter."""
     rows = [(f"`{word}`", finds) for word, finds in FILTERS.items()]
@@ -96,7 +107,7 @@ def statuses() -> Iterator[str]:
 
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
-    "settings": settings, "verdicts": verdicts, "kinds": kinds, "filters": filters,
+    "settings": settings, "verdicts": verdicts, "kinds": kinds, "jits": jits, "filters": filters,
     "variables": variables, "commands": commands, "statuses": statuses,
     "fields": lambda: iter([fields.page()]),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.jobs.model import JobsModel, State, state_text
-from torchkeeper.gui.places.model import Place, PlacesModel
+from torchkeeper.gui.places.model import Place, PlacesModel, reason_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
 from torchkeeper.gui.table.rows import (
@@ -269,6 +269,20 @@ def test_the_history_of_jobs_is_bounded(qtbot: QtBot) -> None:
         model.end(model.add(str(number), "export", None), State.DONE, result=EXPORTED)
     assert len(model.jobs) <= 201
     assert running in model.jobs
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("TRITON_REDIS_HOST", "The environment variable TRITON_REDIS_HOST names it"),
+        ("DG_JIT_CACHE_DIR", "The environment variable DG_JIT_CACHE_DIR names it"),
+        ("DeepGEMM", "A cache of DeepGEMM"),
+        ("temporary", "In the temporary folder"),
+        ("", ""),
+    ],
+)
+def test_why_a_place_is_there(reason: str, words: str) -> None:
+    assert reason_words(Place("/a", reason)) == words
 
 
 def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettings) -> None:

@@ -38,6 +38,11 @@ _KINDS: dict[str, tuple[str, int, str, str | None, dict[str, Any]]] = {
         "dict of 12", 1_920, "cache/inductor_on_disk_cache/0236e2d9c13c902a245c65e3e529aac5", None,
         {"prefix": "5feceb66", "version": 0},
     ),
+    "jit": (
+        "FlashInfer: batch_prefill_f16", 2_310_000,
+        "0.7.2/90a/cached_ops/batch_prefill_f16", None,
+        {"backend": "FlashInfer", "version": "0.7.2", "gpu": "90a"},
+    ),
     "code": (
         "vLLM's graph and key factors", 96_400, f"{_RANK}/backbone/cache_key_factors.json", None,
         {"hashes": {"code": "d3b07384d113edec49eaa6238ad5ff00", "compiler": "c157a79031",
@@ -57,7 +62,12 @@ def entries() -> list[Entry]:
             files=3 if kind in ("aoti_eager", "code") else 1,
             mtime=time.time() - 86_400 * number,
             torch="2.13.0+cu130" if kind == "precompile" else None,
-            device={"precompile": "cuda", "aoti_eager": "cpu", "autotune": "cuda"}.get(kind),
+            device={
+                "precompile": "cuda",
+                "aoti_eager": "cpu",
+                "autotune": "cuda",
+                "jit": "cuda:90",
+            }.get(kind),
             compile_s=None,
             path=path,
             sha256=None,

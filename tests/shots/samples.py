@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from tests.shots import sample_kinds
-from torchkeeper.artifacts.entry import VERDICTS, Entry, measured, tallied
+from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT, Entry, measured, tallied
 
 PLACE = "/tmp/torchinductor_ada"  # only its name is shown
 KERNELS = "/home/ada/.triton/cache"
@@ -397,7 +397,7 @@ def judged(entries: list[Entry], python: str) -> tuple[Any, Any]:
     ]  # fmt: skip
     of, counts, made_by = [], Counter[str](), Counter[str]()
     for number, entry in enumerate(entries):
-        if entry.kind in ("code", "lock", "header", "unknown"):
+        if entry.kind in WITHOUT_VERDICT:
             counts["none"] += 1
             continue
         which = 1 if number % 7 == 6 else 0

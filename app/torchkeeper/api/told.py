@@ -46,8 +46,8 @@ class Entry:
 
     Attributes:
         kind: "fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile",
-            "aoti_eager" or "ondisk"; "header", "lock" and "unknown" are not entries, and listed
-            only if a filter names them.
+            "aoti_eager", "ondisk" or "jit"; "header", "lock" and "unknown" are not entries, and
+            listed only if a filter names them.
         key: PyTorch's or Triton's key; for kinds without one, the name of the file.
         name: a name for people; None if there is none.
         size: bytes of the content of all its files.

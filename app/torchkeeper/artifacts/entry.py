@@ -14,7 +14,7 @@ _GRAPHS, _CODE = ("fxgraph", "aotautograd"), ("code", "triton")
 _TRAVELLING = (*_GRAPHS, *_CODE, "autotune", "pgo", "precompile", "aoti_eager")
 #: Every kind of entry, in the order in which places are read and totals are printed.
 #: FX graphs come first because they name what the others belong to.
-KINDS = (*_TRAVELLING, "ondisk", "header", "lock", "unknown")
+KINDS = (*_TRAVELLING, "ondisk", "jit", "header", "lock", "unknown")
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset(_TRAVELLING)
 
@@ -29,8 +29,8 @@ COUNTS: tuple[_Count, ...] = ("entries", "locks", "headers", "unknown")
 #: What is unsafe is used like what is usable, and should not be; of several environments it is
 #: worse to have it than not to know, and better than not to have it: it is in use there.
 VERDICTS = ("usable", "conditional", "unknown", "unsafe", "stale", "broken")
-#: Kinds of which that is not asked: what needs them is what is used.
-WITHOUT_VERDICT = frozenset({"code", "header", "lock", "unknown"})
+#: Kinds of which that is not asked: what needs them is what is used, or nobody can know.
+WITHOUT_VERDICT = frozenset({"code", "jit", "header", "lock", "unknown"})
 #: Kinds that tell something of what their key was made of, so that two can be compared.
 COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
 
@@ -41,7 +41,7 @@ PUT_OFF = frozenset({"entry-unread", "file-hollow", "reader-starved"})
 UNREAD = frozenset({"payload-too-large", "value-large"}) | PUT_OFF
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
-READ = PORTABLE | {"ondisk"}
+READ = PORTABLE | {"ondisk", "jit"}
 #: Bytes that the one file of some kinds has at least: a pickle of an object names its class and the
 #: module of that; the shortest other pickle has two, and so has the shortest JSON object.
 SHORTEST = {"fxgraph": 32, "aotautograd": 32, "pgo": 2, "autotune": 2}

@@ -15,6 +15,7 @@ from torchkeeper.artifacts import (
     ondisk,
     triton,
 )
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import ARTIFACT, MEMOIZED, PRECOMPILED, VLLM_MODEL
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> F
         return code.facts(files, full)
     if kind == "aoti_eager":
         return aoti_eager.facts(files, names)
+    if kind == "jit":
+        return jits.facts(names, files)
     name = PRECOMPILED if PRECOMPILED in files else next(iter(files))
     data = files[name]
     if not data:

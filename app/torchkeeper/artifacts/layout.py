@@ -10,7 +10,8 @@ Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
 torch/_dynamo/package.py (DiskDynamoCache), torch/_inductor/aoti_eager.py, torch/_inductor/cache.py
 (OnDiskCache), torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py; of vLLM
-vllm/compilation/backends.py, decorators.py and compiler_interface.py (initialize_cache).
+vllm/compilation/backends.py, decorators.py and compiler_interface.py (initialize_cache); of other
+compilers artifacts/jits.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.patterns import regex
 
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
@@ -181,7 +183,9 @@ def locate(path: str, above: str = "") -> Located:
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
         # Each rank has files of the same names.
         found = Located(more.kind, more.key, inner + more.entry_path)
-    return found or _locate_vllm(path, above) or Located("unknown", path.rpartition("/")[2], path)
+    if found := found or _locate_vllm(path, above):
+        return found
+    return Located(*(jits.locate(path) or ("unknown", path.rpartition("/")[2], path)))
 
 
 def inner_cache(path: str) -> str:

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, ondisk, triton
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.patterns import regex
 
 #: How many bytes of a file tell what it is.
 HEAD = 4096
+#: The same of another file, which may name it.
+OTHER = 1 << 18
 
 
 class Proof(NamedTuple):
@@ -54,8 +57,9 @@ def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
 _PICKLE = tuple(b"\x80%c" % n for n in range(2, 6))
 _ELF = b"\x7fELF"
 _GROUP = _begins_or_torn(b'{"child_paths": {')
-#: vLLM's list of compiled pieces, by range, number and compiler (vllm/compilation/backends.py).
-_VLLM_LIST = _begins_or_torn(b"{(")
+#: vLLM's list of compiled pieces, by range, number and compiler, indented by four
+#: (CompilerManager.save_to_file in vllm/compilation/backends.py).
+_VLLM_LIST = _begins_or_torn(b"{(", b"{   (")
 
 #: The end of a path, and how such a file begins.
 _HEADS: dict[str, Callable[[bytes], object]] = {
@@ -149,6 +153,9 @@ def wanted(path: str) -> list[Proof]:
     """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
     that ``layout.locate`` knows.
     """
+    if proof := jits.proof(path):
+        folder, _, name = proof.path.rpartition("/")
+        return [Proof(_begins(proof.head), folder, re.escape(name))]
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
@@ -159,7 +166,7 @@ def wanted(path: str) -> list[Proof]:
             return [Proof(head), Proof(folder=f"{match[1]}lib/*/", name=rf"{beside.CODE}\..*so")]
         return [Proof(head)]
     if match := _TRANSFORMED.fullmatch(path):
-        return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
+        return [Proof(_begins(r"\{ *\("), match[1], r"vllm_compile_cache\.py")]
     if match := _STAGE.fullmatch(path):
         return [Proof(_GROUP, match[1], rf"{triton.GROUP_PREFIX}[^/]+\.json")]
     if not path.endswith(".lock") or _SURE_LOCK.fullmatch(path):

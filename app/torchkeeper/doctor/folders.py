@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, WITHOUT_VERDICT, Entry, Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.texts import UNQUOTED
@@ -167,7 +168,7 @@ def _owned(one: Owned, place: str) -> Finding:
 
 
 #: Reasons of stores.places for which programs read a folder that no environment's variable names.
-_READ_ANYWAY = frozenset({"vllm", "ondisk"})
+_READ_ANYWAY = frozenset({"vllm", "ondisk", *jits.REASONS})
 #: Entries that two folders must have in common to be worth saying.
 _SOME = 2
 

@@ -191,6 +191,7 @@ _KINDS = {
     "precompile": ("#1d6fa5", "#6cc4f5"),
     "aoti_eager": ("#8a4b2a", "#e0a184"),
     "ondisk": ("#4d7a1f", "#a9d46f"),
+    "jit": ("#5b4bb0", "#b3a6f2"),
     "header": ("#5f6b7a", "#9aa6b6"),
     "lock": ("#7a808a", "#8b929d"),
     "unknown": ("#75602a", "#d3bd84"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 from torchkeeper.artifacts import aoti_eager, builds, code, fxgraph
 from torchkeeper.artifacts import entry as entries
 from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, READ, Entry, Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index
@@ -36,9 +37,11 @@ _ASKED = entries.PUT_OFF | {"reader-stuck"}
 #: Bytes from which on a file is hashed only when the rest of its place is listed, and the kinds
 #: whose entries tell nothing about others.
 HEAVY = 64 << 20
-_LATE = frozenset({"code", "triton", "ondisk"})
+_LATE = frozenset({"code", "triton", "ondisk", "jit"})
 #: A profile or a list of configurations is some kilobytes.
 MAX_SMALL = 4 << 20
+#: Kinds of which a part of a file is enough.
+_PARTLY = frozenset({"code", "triton", "jit"})
 #: The kinds whose bytes a copy alone needs to read.
 _CARRIED = frozenset({"code", "triton"})
 #: All GEMM choices of a system are in one file.
@@ -287,8 +290,10 @@ def _load(
     whole = len(parts) == len(files) + bool(item.about) and item.kind in PORTABLE
     sha256 = payload_digest(parts) if whole else None
     reading = None
-    if contents or item.kind in ("code", "triton"):
-        reading = Reading(item.kind, [file.name for file in every], contents)
+    if contents or item.kind in _PARTLY:
+        # What a compiler's folder is called tells more than the names of the files in it.
+        names = [file.path if item.kind == "jit" else file.name for file in every]
+        reading = Reading(item.kind, names, contents)
     return _Loaded(item, sha256, reading, problem)
 
 
@@ -330,6 +335,8 @@ def _glance(item: Item, files: list[File], source: Source, carried: Carried) -> 
 
 def _wanted(kind: str, name: str) -> int:
     """How many bytes of a file a reader should see."""
+    if kind == "jit":
+        return jits.wanted(name)
     if kind in ("code", "triton"):
         if name.endswith(".so"):
             return code.MAX_OBJECT
@@ -354,7 +361,7 @@ def _read(
     with source.open(file) as stream:
         step = min(CHUNK, file.size) + 1
         data = stream.read(step)
-        whole = kind not in ("code", "triton") and not name.endswith(".so")
+        whole = kind not in _PARTLY and not name.endswith(".so")
         if len(data) == file.size < step:  # in one piece, as nearly all of very many are
             data = portable_bytes(kind, name, data)
             kept = data[:wanted] if wanted and not (whole and len(data) > wanted) else None

@@ -1,4 +1,4 @@
-"""The cache folders of this machine, found by the rules PyTorch, Triton and vLLM use."""
+"""The cache folders of this machine, found by the rules of those who write them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from torchkeeper.artifacts.jits import known as jits
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A folder or a server, why it is one, and whether it exists. reason: the variable that names
     it, "default", "triton-default", "vllm" for a rank's folder, "ondisk" for a generic cache, or
-    "temporary" for another user's or an older folder beside the default one.
+    "temporary" for another user's or an older folder beside the default one; or what another
+    just-in-time compiler is called (artifacts.jits).
     """
 
     path: str
@@ -66,6 +69,7 @@ def _candidates() -> Iterator[tuple[str, str]]:
         yield os.path.join(home, ".triton", "cache"), "triton-default"
     for path in _vllm_ranks():
         yield path, "vllm"
+    yield from (home for home in jits.homes(os.environ) if os.path.isdir(home.path))
     for path in _folders(tempfile.gettempdir(), "torchinductor_"):
         yield path, "temporary"
     # OnDiskCache.base_dir in torch/_inductor/cache.py; others may have a folder of that name.

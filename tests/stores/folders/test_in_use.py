@@ -238,6 +238,22 @@ def test_the_folders_of_vllm(start: Start, folder: Path, tmp_path: Path) -> None
     assert all(user.holds_all for user in found.values())
 
 
+def test_the_folder_of_another_compiler(start: Start, folder: Path, tmp_path: Path) -> None:
+    """By its variable, or by default where the compiler is loaded."""
+    mine, other = tmp_path / ".tilelang" / "cache", tmp_path / "workspace"
+    library = tmp_path / "site-packages" / "tilelang" / "lib" / "libtilelang.so"
+    for one in (mine, other, library.parent):
+        one.mkdir(parents=True)
+    shutil.copy(folder / "ab" / f"{ONE}.so", library)
+    loaded = [sys.executable, "-c", MAP, library]
+    default = start(*loaded, HOME=str(tmp_path))
+    named = start(sys.executable, "-c", WAIT, TILELANG_CACHE_DIR=str(other))
+    start(*loaded, HOME=str(tmp_path / "elsewhere"))
+    start(sys.executable, "-c", WAIT, HOME=str(tmp_path))
+    assert set(using(mine)) == {default}
+    assert set(using(other)) == {named}
+
+
 def test_no_more_of_a_command_line_than_the_program(start: Start, folder: Path) -> None:
     script = folder.parent / "tra\x1bin.py"
     script.write_text(WAIT)

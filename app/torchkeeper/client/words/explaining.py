@@ -421,6 +421,7 @@ WORDED = {
     ),
     "autotune": frozenset({"gpu", "versions", "choices"}),
     "ondisk": frozenset({"prefix", "version"}),
+    "jit": frozenset({"backend", "version", "gpu"}),
     "code": frozenset({"hashes"}),
 }
 #: The same, of any kind.
@@ -447,6 +448,7 @@ def told(kind: str, facts: Mapping[str, object]) -> list[Fact]:
         "precompile": _precompiled,
         "autotune": _autotuned,
         "ondisk": _stored,
+        "jit": _by_others,
         "code": _vllm,
     }.get(kind)
     # What its pickles name and PyTorch never does (artifacts.named).
@@ -498,6 +500,14 @@ def _stored(facts: Mapping[str, object]) -> list[Fact]:
     return [
         Fact(tr("Cache version"), [f"{version:,}"] if known else [tr("unknown")] if prefix else []),
         Fact(tr("Version prefix"), prefix, fixed=True),
+    ]
+
+
+def _by_others(facts: Mapping[str, object]) -> list[Fact]:
+    writer = " ".join([*_text(facts.get("backend")), *_text(facts.get("version"))])
+    return [
+        Fact(tr("Written by"), [writer] if writer else []),
+        Fact(tr("GPU"), _text(facts.get("gpu")), fixed=True),
     ]
 
 

@@ -233,6 +233,7 @@ _NAMES: dict[str, Text] = {
     "precompile": "Precompiled",
     "aoti_eager": "AOTI eager",
     "ondisk": "Cached value",
+    "jit": "JIT kernel",
     "header": "C++ header",
     "lock": "Lock",
     "unknown": "Unknown",

@@ -154,19 +154,16 @@ def reason_words(place: Place) -> str:
     """Why a place is on the list."""
     if place.added:
         return _tr("Added by you")
+    if place.reason.isupper():
+        return _tr("The environment variable {} names it").format(printable(place.reason))
     return {
-        "TORCHINDUCTOR_CACHE_DIR": _tr("The environment variable TORCHINDUCTOR_CACHE_DIR names it"),
-        "TRITON_CACHE_DIR": _tr("The environment variable TRITON_CACHE_DIR names it"),
         "default": _tr("Where torch.compile keeps its cache by default"),
         "triton-default": _tr("Where Triton keeps its kernels by default"),
         "vllm": _tr("A compile cache of vLLM"),
         "ondisk": _tr("A generic cache of PyTorch"),
-        "TORCHINDUCTOR_REDIS_URL": _tr("The environment variable TORCHINDUCTOR_REDIS_URL names it"),
-        "TORCHINDUCTOR_REDIS_HOST": _tr(
-            "The environment variable TORCHINDUCTOR_REDIS_HOST names it"
-        ),
-        "TRITON_REDIS_HOST": _tr("The environment variable TRITON_REDIS_HOST names it"),
-    }.get(place.reason, printable(place.reason))
+        "temporary": _tr("In the temporary folder"),
+        "": "",
+    }.get(place.reason, _tr("A cache of {}").format(printable(place.reason)))
 
 
 def _names(settings: QSettings) -> dict[str, str]:

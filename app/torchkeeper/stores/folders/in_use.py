@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
@@ -275,8 +276,8 @@ class _Look:
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
         torch, triton, vllm = (found.search(maps) for found in (TORCH, TRITON, VLLM))
-        data = processes.read(pid, "environ")
-        if not (torch or triton or vllm or any(name in data for name in _VARIABLES)):
+        data, others = processes.read(pid, "environ"), jits.loaded(maps)
+        if not (others or torch or triton or vllm or any(name in data for name in _VARIABLES)):
             return False
         env = processes.variables(data)
         inductor, kernels = env.get("TORCHINDUCTOR_CACHE_DIR"), env.get("TRITON_CACHE_DIR")
@@ -291,7 +292,10 @@ class _Look:
             home = env.get("HOME")
             base = env.get("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
             models = os.path.join(base, "vllm") if base else None  # vllm/envs.py
-        return any(self._overlaps(pid, path) for path in (inductor, kernels, models) if path)
+        paths = filter(
+            None, (inductor, kernels, models, *(x.path for x in jits.homes(env, others)))
+        )
+        return any(self._overlaps(pid, path) for path in paths)
 
     def _overlaps(self, pid: int, path: str) -> bool:
         if not os.path.isabs(path):

@@ -57,6 +57,7 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import PREFIX, SUFFIX
@@ -65,7 +66,11 @@ from torchkeeper.stores.atomic import PREFIX, SUFFIX
 PATIENCE = 10.0
 _PAUSE = 0.02
 
-_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+", re.ASCII)
+_TEMPORARY = re.compile(
+    r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+|(\d+)-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}|"
+    r"[0-9a-f]{64}[._](\d+)[._](?:[0-9a-f]{8}|[0-9a-f]{32})",
+    re.ASCII,
+)
 
 
 def take(lock: str) -> tuple[int | None, bool]:
@@ -142,6 +147,8 @@ def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
         return [os.path.join(folder, "locks", f"{name[:4]}.lock"), os.path.join(folder, "dir.lock")]
     if kind == "pgo":
         return [here + ".lock"]
+    if kind == "jit":
+        return [os.path.join(root, lock) for lock in jits.locks(path)]
     return [here] if kind == "lock" and path.endswith(".lock") else []
 
 
@@ -158,7 +165,7 @@ def _written(kind: str, path: str) -> bool:
 def writers(path: str) -> list[int]:
     """The processes that the names of a temporary file and its folders carry, if any."""
     found = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
-    return [int(match[1] or match[2]) for match in found if match]
+    return [int(next(filter(None, match.groups()))) for match in found if match]
 
 
 @contextlib.contextmanager

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.shapes import Done, Users
 
+#: Why a folder is not removed that is to go where it is empty.
+_THERE = errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY, errno.ENOTDIR
 #: So many kernels are worth a second process that takes them.
 _MANY = 500
 
@@ -150,8 +152,10 @@ class _Purging:
         items = receipts.parted(self._root, self._plan.items)
         # A list that goes as a whole goes before anything is taken off it.
         items.sort(key=receipts.goes_alone)
-        # Where a process may look into folders, each of them stays.
-        folders = ["" if self._plan.insisted else _folder_of(item) for item in items]
+        # Where a process may look into folders, each of them stays; but an empty one of DeepGEMM's
+        # ends its programs (KernelRuntime::check_validity in csrc/jit/kernel_runtime.hpp).
+        stay = self._plan.insisted
+        folders = ["" if stay and x.kind != "jit" else _folder_of(x) for x in items]
         entries = Counter(folders)
         work = [(x, at if entries[at] == 1 else "") for x, at in zip(items, folders, strict=True)]
         with Inside(self._root) as self._inside, contextlib.closing(self._shared(work)) as mine:
@@ -343,14 +347,14 @@ class _Purging:
             return
         # PyTorch looks whether a graph's folder is there, and fails where it then is not
         # (iterate_over_candidates in torch/_inductor/codecache.py).
-        gone = () if self._plan.insisted else self._gone
+        gone = receipts.with_above(() if self._plan.insisted else self._gone)
+        gone |= {item.path for item in self._plan.items if item.kind == "jit"}
         tidy = True
-        for folder in sorted(receipts.with_above(gone) - {""}, reverse=True):
+        for folder in sorted(gone - {""}, reverse=True):
             try:
                 os.rmdir(os.path.join(self._root, folder))
             except OSError as e:
-                there = errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY
-                tidy = tidy and e.errno in there
+                tidy = tidy and e.errno in _THERE
         with contextlib.suppress(OSError):
             sync_folder(self._root)
         said = False

@@ -1,0 +1,44 @@
+"""What is said of the cache of a just-in-time compiler: where it is, and what is in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HEX16, HEX32, HEX64 = (rf"[0-9a-f]{{{digits}}}" for digits in (16, 32, 64))
+#: A version in a path.
+VERSION = r"\d[\w.+]{0,60}"
+
+
+class Form(NamedTuple):
+    """Entries of one form. entry: the path of an entry's folder in the cache; its groups ``name``,
+    ``key``, ``version`` and ``arch`` are told of it. files: what is in it, by name; anything else
+    there is somebody's own. Each file is an entry for itself where the folder has many (``each``).
+
+    proof: the file that must be there too, as a template of the match of ``entry``, and how that
+    begins (``head``); "" is the file itself. A crash leaves nothing else: these writers move whole
+    folders, or write that file first. lock: the one that the writer takes for it, as a template.
+    kind: "lock" for what a writer leaves while it writes.
+    In ``files`` and ``head``, ``{name}`` is that name, in ``head`` ``{file}`` that of the file, and
+    ``{rest}`` whatever is between; there and in ``proof`` ``{stem}`` is the file's without its end.
+    """
+
+    entry: str
+    files: str
+    proof: str = ""
+    head: str = ""
+    lock: str = ""
+    kind: str = "jit"
+    each: bool = False
+
+
+class Cache(NamedTuple):
+    """The cache of one compiler. title: what it is called. homes: where it may be, the home folder
+    as ``~`` and a variable as ``$NAME``. names: what the folder of it is called, by which it is
+    known below any other. loaded: a path in a program that has it loaded.
+    """
+
+    title: str
+    homes: tuple[str, ...]
+    names: str
+    forms: tuple[Form, ...]
+    loaded: str

@@ -1,0 +1,179 @@
+"""Every cache of another just-in-time compiler that is known, and what can be asked of all."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchkeeper.artifacts.jits import deep_gemm, flashinfer, tilelang, tvm_ffi
+from torchkeeper.artifacts.jits.form import Cache, Form
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Facts
+
+CACHES = (deep_gemm.CACHE, flashinfer.CACHE, tilelang.CACHE, tvm_ffi.CACHE)
+
+#: What says why a folder is one of theirs (``Home.reason``).
+REASONS = frozenset(
+    cache.title if home.startswith("~") else home[1:].partition("/")[0]
+    for cache in CACHES
+    for home in cache.homes
+)
+#: Bytes of a file that tell something of an entry, by how its name ends.
+_READ = {".cubin": 64, ".cu": 1 << 16}
+_FUNCTION = re.compile(rb"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w{1,200})\s*\(")
+#: For which GPU a binary of NVIDIA's is: how old its form is tells where that stands in its flags.
+_FLAGS, _OLD_FORM = struct.Struct("<I"), 0x33
+
+
+class Home(NamedTuple):
+    """Where a cache may be. reason: the variable that names it, or the compiler's name."""
+
+    path: str
+    reason: str
+
+
+class Proof(NamedTuple):
+    """The path of the file that tells, "" for the one that is asked about, and how it begins."""
+
+    path: str
+    head: str
+
+
+class _Found(NamedTuple):
+    cache: Cache
+    form: Form
+    match: re.Match[str]
+    files: re.Pattern[str]
+
+    def path(self, template: str) -> str:
+        return (self.match["above"] or "") + self.match.expand(template)
+
+
+@functools.lru_cache(maxsize=256)  # of all files in a folder it is asked
+def _forms(folder: str) -> tuple[_Found, ...]:
+    """The forms of entries that may be in a folder, a path with a ``/`` or nothing."""
+    if not _any().fullmatch(folder):
+        return ()
+    return tuple(
+        _Found(cache, form, match, re.compile(_named(form.files, match), re.ASCII))
+        for cache in CACHES
+        for form in cache.forms
+        if (match := _pattern(cache.names, form.entry).fullmatch(folder))
+    )
+
+
+@functools.cache
+def _any() -> re.Pattern[str]:
+    """What every such folder is: nearly all folders are PyTorch's."""
+    names = "|".join(cache.names for cache in CACHES)
+    every = "|".join(form.entry for cache in CACHES for form in cache.forms)
+    every = re.sub(r"\?P<\w+>", "?:", every)
+    return re.compile(rf"(?:(?:.*/)?(?:{names})/)?(?:{every})/?", re.ASCII)
+
+
+@functools.cache
+def _pattern(names: str, entry: str) -> re.Pattern[str]:
+    slash = "/" if entry else ""
+    above = rf"(?P<above>(?:.*/)?(?:{names})/)?"
+    return re.compile(rf"{above}(?P<entry>{entry}){slash}", re.ASCII)
+
+
+def _named(text: str, match: re.Match[str]) -> str:
+    name = match.groupdict().get("name")
+    return text.replace("{name}", re.escape(name)) if name else text
+
+
+def _found(path: str) -> _Found | None:
+    folder, slash, name = path.rpartition("/")
+    return next((x for x in _forms(folder + slash) if x.files.fullmatch(name)), None)
+
+
+def locate(path: str) -> tuple[str, str, str] | None:
+    """The kind, key and common path of what such a compiler has; else None."""
+    found = _found(path)
+    if found is None:
+        return None
+    told, name = found.match.groupdict(), path.rpartition("/")[2]
+    if found.form.each or found.form.kind == "lock":
+        return found.form.kind, name, path
+    return found.form.kind, told.get("key") or told["name"], path[: -len(name) - 1]
+
+
+def proof(path: str) -> Proof | None:
+    """What must be seen before a file is taken for what its path says; None where that tells all,
+    or says nothing.
+    """
+    found = _found(path)
+    if found is None or not (found.form.proof or found.form.head):
+        return None
+    name = path.rpartition("/")[2]
+    stem = name.rpartition(".")[0]
+    head = _named(found.form.head, found.match).replace("{rest}", ".*")
+    head = head.replace("{file}", re.escape(name)).replace("{stem}", re.escape(stem))
+    there = found.path(found.form.proof) if found.form.proof else ""
+    return Proof(there.replace("{stem}", stem), head)
+
+
+def locks(entry: str) -> list[str]:
+    """The locks that a compiler takes for an entry, by the path of its folder."""
+    return [x.path(x.form.lock) for x in _forms(f"{entry}/") if x.form.lock]
+
+
+def wanted(name: str) -> int:
+    """How many bytes of a file ``facts`` should see."""
+    return _READ.get(os.path.splitext(name)[1], 0)
+
+
+def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
+    """name, device, and which compiler wrote it, of which version, for which GPUs. paths: those of
+    all files in the place; files: contents of some, by name.
+    """
+    found = _found(paths[0])
+    if found is None:
+        return {}
+    told = found.match.groupdict()
+    functions = (_FUNCTION.search(data) for name, data in files.items() if name.endswith(".cu"))
+    name = told.get("name") or next((x[1].decode() for x in functions if x), None)
+    devices = {_gpu(data) for name, data in files.items() if name.endswith(".cubin")}
+    if arch := told.get("arch"):
+        single = re.fullmatch(r"(\d+)[a-z]?", arch)
+        devices.add(f"cuda:{single[1]}" if single else None)
+    return {
+        "name": f"{found.cache.title}: {name}" if name else found.cache.title,
+        "device": devices.pop() if len(devices) == 1 else None,
+        "backend": found.cache.title,
+        "version": told.get("version"),
+        "gpu": arch,
+    }
+
+
+def _gpu(binary: bytes) -> str | None:
+    if len(binary) < 52 or binary[:4] != b"\x7fELF":
+        return None
+    (flags,) = _FLAGS.unpack_from(binary, 48)
+    return f"cuda:{flags & 0xFF if binary[7] == _OLD_FORM else flags >> 8 & 0xFF}"
+
+
+def loaded(maps: bytes) -> list[Cache]:
+    """The caches of compilers that a program has loaded, by its ``/proc/<pid>/maps``."""
+    return [cache for cache in CACHES if re.search(cache.loaded.encode(), maps)]
+
+
+def homes(env: Mapping[str, str], by_default: Sequence[Cache] = CACHES) -> Iterator[Home]:
+    """Where such caches are for a program with these variables. by_default: those of which it may
+    use what no variable names.
+    """
+    for cache in CACHES:
+        for home in cache.homes:
+            first, slash, rest = home.partition("/")
+            name = first.removeprefix("$") if first != "~" else "HOME"
+            value = env.get(name, "")
+            # DeepGEMM reads from several.
+            for base in dict.fromkeys((value, *value.split(":"))):
+                if os.path.isabs(base) and (first != "~" or cache in by_default):
+                    yield Home(base + slash + rest, cache.title if first == "~" else name)
