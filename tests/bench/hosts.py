@@ -1,10 +1,9 @@
 """Many machines at once, beside one, and beside ssh alone: seconds on the clock, and of processors.
 
-They are names of one sshd of the tests, so that this machine's processors play both sides: with N
-of them, all of it takes an Nth of the seconds that both sides need, and is that many times as slow
-as one that waits for itself alone. On machines of their own what runs there takes none of ours:
-what is left then is an Nth of what our side needs. Most of that is ssh's key exchange, which is
-ssh's to choose (sntrup761 of OpenSSH 9: 80 of 95 ms).
+They are names of one sshd of the tests, so that this machine's processors play both sides: N of
+them take an Nth of what both sides need, whatever waits for what. On machines of their own what
+runs there takes none of ours: then it is an Nth of what our side needs. Nine tenths of that is
+ssh's key exchange (sntrup761 of OpenSSH 9: 80 ms), which is for ssh and its user to choose.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _files(python: str, env: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
 
 def _led_to(packages: Path) -> Iterator[Path]:
     """The .pth files of a folder of packages, and the folders that they add (site)."""
-    for file in packages.glob("*.pth"):
+    for file in filter(Path.is_file, packages.glob("*.pth")):
         yield file
         with contextlib.suppress(OSError), file.open(encoding="utf-8", errors="replace") as opened:
             for line in map(str.strip, opened.read(_PTH).splitlines()):
