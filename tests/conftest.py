@@ -23,12 +23,17 @@ import pytest
 from filelock import FileLock
 
 from tests.forking.engines import STARTED, STARTED_READER, Engines
+from tests.redis_server import Server, dump, serving
+from tests.ssh.conftest import sshd, there
+from tests.ssh.elsewhere import anywhere
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import process
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import Message
 from torchkeeper.stores import reader
 from torchkeeper.stores.folders import owners
+
+__all__ = ["anywhere", "sshd", "there"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -499,6 +504,27 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config = {"XBLOCK": 128, "num_warps": 4, "num_stages": number}
         (folder / f"{name}.best_config").write_text(json.dumps(config))
     return place
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("redis")) as one:
+        yield one
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    """An empty server without a password."""
+    running("CONFIG", "SET", "requirepass", "")
+    running("FLUSHALL")
+    return running
+
+
+@pytest.fixture
+def full(server: Server) -> Server:
+    """A server with what torch 2.9.1 left in one."""
+    server.load(dump())
+    return server
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,6 +21,7 @@ import torchkeeper
 from tests.pace import LONG
 from tests.redis_server import serving
 from tests.snapshots import snapshot
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.client.kept import protected
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,7 @@ def processes() -> set[str]:
     return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
+@ANYWHERE
 def test_entries_are_typed_and_in_order(kept_291: Path) -> None:
     with torchkeeper.open(kept_291) as place:
         entries = place.entries()
@@ -58,6 +60,7 @@ def test_entries_are_typed_and_in_order(kept_291: Path) -> None:
         graph.size = 0  # type: ignore[misc]
 
 
+@ANYWHERE
 def test_what_cannot_be_used_says_so(clean_291: Path, tmp_path: Path) -> None:
     cache = Path(shutil.copytree(clean_291, tmp_path / "cache"))
     next((cache / "fxgraph").rglob("*/*/*")).write_bytes(b"cut off, as by a full disk")
@@ -67,6 +70,7 @@ def test_what_cannot_be_used_says_so(clean_291: Path, tmp_path: Path) -> None:
     assert broken.problem == "payload-unreadable"
 
 
+@ANYWHERE
 def test_a_time_that_nobody_can_say_is_none(fixture_cache: Path) -> None:
     for path in fixture_cache.rglob("*"):
         os.utime(path, (1e12, 1e12))  # as far as the file system can keep it
@@ -75,6 +79,7 @@ def test_a_time_that_nobody_can_say_is_none(fixture_cache: Path) -> None:
     assert all(time is None or time.year > 2400 for time in times)
 
 
+@ANYWHERE
 @pytest.mark.torch
 def test_verdicts_have_reasons(clean_291: Path, torch_python: str) -> None:
     with torchkeeper.open(clean_291) as place:
@@ -83,6 +88,7 @@ def test_verdicts_have_reasons(clean_291: Path, torch_python: str) -> None:
     assert all(one.misses and one.reasons[0].startswith("torch 2.9.1") for one in entries)
 
 
+@ANYWHERE
 def test_what_is_wrong_is_said_with_a_remedy(tmp_path: Path, kept_291: Path) -> None:
     with pytest.raises(torchkeeper.Error) as error, torchkeeper.open(tmp_path / "none") as place:
         place.entries()
@@ -109,6 +115,7 @@ def test_what_is_wrong_is_said_with_a_remedy(tmp_path: Path, kept_291: Path) -> 
     assert (again.code, str(again)) == (error.value.code, str(error.value))
 
 
+@ANYWHERE
 def test_secrets_stay_at_home(kept_291: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
     with torchkeeper.open(kept_291) as place:
@@ -132,12 +139,14 @@ def test_secrets_stay_at_home(kept_291: Path, tmp_path: Path) -> None:
         assert (everything.entries, everything.redacted) == (redacted.entries, 0)
 
 
+@ANYWHERE
 def test_nothing_is_exported_where_nothing_matches(clean_291: Path, tmp_path: Path) -> None:
     with torchkeeper.open(clean_291) as place:
         assert place.export(tmp_path / "b.torchcache", "nothing-is-called-so").entries == 0
     assert list(tmp_path.iterdir()) == []
 
 
+@ANYWHERE
 def test_an_import_needs_trust(clean_291: Path, tmp_path: Path) -> None:
     bundle, cache = tmp_path / "b.torchcache", tmp_path / "cache"
     with torchkeeper.open(clean_291) as place:
@@ -151,7 +160,7 @@ def test_an_import_needs_trust(clean_291: Path, tmp_path: Path) -> None:
         assert code_of(error) == "untrusted"
         assert not cache.exists()
         done = place.import_(bundle, trust=True)
-        assert (done.into, done.exists) == (str(cache), 0)
+        assert (done.into, done.exists) == (place.name, 0)
         assert len(place.entries()) == done.entries > 0
         assert source.copy(place, trust=True).exists == done.entries
         with pytest.raises(torchkeeper.Error) as error:
@@ -177,6 +186,7 @@ def test_a_signed_bundle_is_trusted(clean_291: Path, tmp_path: Path) -> None:
         signers.forget(one)
 
 
+@ANYWHERE
 def test_a_purge_is_a_plan_first(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     with torchkeeper.open(fixture_cache) as place:
@@ -203,6 +213,7 @@ def test_a_purge_is_a_plan_first(fixture_cache: Path) -> None:
         assert code_of(error) == "wrong-usage"
 
 
+@ANYWHERE
 @pytest.mark.parametrize("filter", ["", "  "])
 def test_an_empty_filter_purges_nothing(fixture_cache: Path, filter: str) -> None:
     with torchkeeper.open(fixture_cache) as place, pytest.raises(torchkeeper.Error) as error:
@@ -210,6 +221,7 @@ def test_an_empty_filter_purges_nothing(fixture_cache: Path, filter: str) -> Non
     assert code_of(error) == "wrong-usage"
 
 
+@ANYWHERE
 def test_what_is_dead_says_why(fixture_cache: Path) -> None:
     with torchkeeper.open(fixture_cache) as place:
         old = place.purge(older=timedelta(0))
@@ -233,6 +245,7 @@ def test_a_read_only_place_stays_as_it_is(fixture_cache: Path) -> None:
         assert code_of(error) == "place-protected"
 
 
+@ANYWHERE
 def test_a_server_is_a_place(clean_291: Path, tmp_path: Path) -> None:
     with (
         serving(tmp_path / "redis") as redis,
@@ -254,6 +267,7 @@ def test_a_server_is_a_place(clean_291: Path, tmp_path: Path) -> None:
         assert server.entries() == ()
 
 
+@ANYWHERE
 def test_a_password_of_the_address_is_used_and_not_shown(tmp_path: Path) -> None:
     with serving(tmp_path / "redis", "--requirepass", "hunter2") as redis:
         with torchkeeper.open(redis.url) as place, pytest.raises(torchkeeper.Error) as error:
@@ -264,6 +278,7 @@ def test_a_password_of_the_address_is_used_and_not_shown(tmp_path: Path) -> None
             assert "hunter2" not in place.name + repr(place)
 
 
+@ANYWHERE
 def test_the_password_of_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +379,7 @@ def check_none_or_all(cache: Path, whole: torchkeeper.Entries) -> None:
         assert not list(cache.rglob("*.tmp"))
 
 
+@ANYWHERE
 def test_who_hears_of_progress_asks_nothing(clean_291: Path, tmp_path: Path) -> None:
     def ask(_: torchkeeper.Progress) -> None:
         place.entries()
@@ -417,6 +433,7 @@ def test_an_interrupt_takes_back_what_was_done(clean_291: Path, tmp_path: Path) 
     check_none_or_all(cache, whole)
 
 
+@ANYWHERE
 def test_threads_take_turns_and_places_do_not(fixture_cache: Path, kept_291: Path) -> None:
     with torchkeeper.open(fixture_cache) as one, torchkeeper.open(kept_291) as other:
         wanted = one.entries("kind:fxgraph"), other.entries("kind:code")
@@ -427,6 +444,7 @@ def test_threads_take_turns_and_places_do_not(fixture_cache: Path, kept_291: Pat
             assert [job.result() for job in second] == [wanted[1]] * 8
 
 
+@ANYWHERE
 def test_others_who_may_write_there_are_logged(
     fixture_cache: Path, beside: Path, caplog: pytest.LogCaptureFixture, clean_291: Path,
     tmp_path: Path,

@@ -20,6 +20,7 @@ from tests import fields
 from tests.forking.commands import Commands
 from tests.forking.engines import at_start
 from tests.pace import LONG
+from tests.ssh.elsewhere import here, typed
 
 
 @dataclass
@@ -58,11 +59,13 @@ def forks() -> Iterator[Commands]:
 
 
 @pytest.fixture
-def tk(forks: Commands) -> Tk:
+def tk(forks: Commands, anywhere: bool) -> Tk:
     """``torchkeeper ARGUMENTS…`` without a terminal. All that it prints as JSON is documented."""
 
     def run(*arguments: object, **how: Any) -> Ran:
-        ran = begun(*arguments, **how)
+        ran = begun(*(typed(arguments) if anywhere else arguments), **how)
+        if anywhere:
+            ran = Ran(ran.code, here(ran.out), here(ran.err))
         if "--json" in arguments:
             fields.printed(ran.out)
         return ran

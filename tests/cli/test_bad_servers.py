@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,10 @@ from tests.redis_server import Server, certificates, dump, serving
 from tests.stores.redis.test_listing import HASH, KERNEL, fx_key
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    running("FLUSHALL")
-    running.load(dump())
-    return running
+def server(server: Server) -> Server:
+    server.load(dump())
+    return server
 
 
 COMMANDS = (

@@ -14,20 +14,12 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.proxy import Proxy, between
-from tests.redis_server import Server, dump, serving
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
+from tests.redis_server import Server, dump
 
 
 @pytest.fixture
-def proxy(server: Server) -> Iterator[Proxy]:
-    server("FLUSHALL")
-    server.load(dump())
-    with between(server.port) as one:
+def proxy(full: Server) -> Iterator[Proxy]:
+    with between(full.port) as one:
         yield one
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
+from tests.ssh.elsewhere import ANYWHERE
 from tests.stores.building import pairs
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
@@ -61,6 +62,7 @@ def test_where_nothing_is_built_no_torch_is_asked(
     assert asked == ["/python"] * 3
 
 
+@ANYWHERE
 @pytest.mark.torch
 @pytest.mark.slow
 def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(

@@ -280,12 +280,14 @@ def test_unreadable_folders_are_named(tk: Tk, fixture_cache: Path) -> None:
     try:
         if os.access(closed, os.R_OK):
             pytest.skip("permissions do not bind this user")
-        ran = tk("ls", fixture_cache, "--json")
+        ran, summed = (tk(command, fixture_cache, "--json") for command in ("ls", "overview"))
     finally:
         closed.chmod(0o755)
-    assert ran.code == 4
-    assert "fxgraph cannot be read" in ran.err
+    for one in (ran, summed):
+        assert one.code == 4
+        assert "fxgraph cannot be read" in one.err
     assert len(ran.objects) > 40
+    assert 40 < summed.result["entries"] < 70
 
 
 def test_names_that_are_not_text(tk: Tk, fixture_cache: Path) -> None:

@@ -12,6 +12,9 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
+from tests.ssh.elsewhere import ANYWHERE
+
+pytestmark = ANYWHERE
 
 
 def test_folder_to_bundle_to_folder(tk: Tk, kept_291: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.snapshots import snapshot
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.cli.main import run
 from torchkeeper.client.engines.process import Engine
 
@@ -25,6 +26,7 @@ def bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> Path:
     return tmp_path / "b.torchcache"
 
 
+@ANYWHERE
 def test_export_dry_run_foretells_the_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.torchcache"
     said = tk("export", "--allow-secrets", kept_291, "-o", out, "--dry-run", "--json")
@@ -42,6 +44,7 @@ def test_export_dry_run_foretells_the_bundle(tk: Tk, kept_291: Path, tmp_path: P
     assert text.out.splitlines()[-1].startswith("Would write ")
 
 
+@ANYWHERE
 def test_export_replaces_nothing_where_told_so(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     (tmp_path / "b").write_text("mine")
     ran = tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b", "--no-clobber")
@@ -56,6 +59,7 @@ def test_export_replaces_nothing_where_told_so(tk: Tk, kept_291: Path, tmp_path:
     assert tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b").code == 0
 
 
+@ANYWHERE
 def test_export_dry_run_of_nothing(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     ran = tk(
         "export",
@@ -70,6 +74,7 @@ def test_export_dry_run_of_nothing(tk: Tk, kept_291: Path, tmp_path: Path) -> No
     assert (ran.code, ran.out) == (1, "There is nothing to export.\n")
 
 
+@ANYWHERE
 @pytest.mark.slow
 def test_import_dry_run_foretells_and_changes_nothing(
     tk: Tk, bundle: Path, fixture_cache: Path, tmp_path: Path
@@ -135,6 +140,7 @@ def test_import_says_what_is_new_before_it_asks(
     assert not (tmp_path / "t").exists()
 
 
+@ANYWHERE
 @pytest.mark.slow
 def test_several_files_are_placed_together(
     tk: Tk, bundle: Path, kernels: Path, tmp_path: Path

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.ssh.elsewhere import ANYWHERE
 from tests.terminals import Terminal, on_terminal
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _KEY = re.compile(r"\b[a-z0-9]{50,}\b")
 
 
+@ANYWHERE
 def test_several_places_are_listed_as_one(tk: Tk, kept_291: Path, kept_215: Path) -> None:
     places = [str(kept_291), str(kept_215 / "cache")]
     alone = [tk("ls", place, "--json").objects for place in places]
@@ -34,10 +36,12 @@ def test_several_places_are_listed_as_one(tk: Tk, kept_291: Path, kept_215: Path
     assert [line.partition(":")[0] for line in said if " entries, " in line] == places
 
 
+@ANYWHERE
 def test_a_place_that_is_named_twice_is_listed_once(tk: Tk, kept_291: Path) -> None:
     assert tk("ls", kept_291, kept_291).out == tk("ls", kept_291).out
 
 
+@ANYWHERE
 @pytest.mark.parametrize("command", ["ls", "du", "check"])
 def test_what_cannot_be_looked_at_hides_nothing_of_the_others(
     tk: Tk, kept_291: Path, command: str
@@ -53,6 +57,7 @@ def test_what_cannot_be_looked_at_hides_nothing_of_the_others(
     assert "/nowhere" in none.err and "/neither" in none.err
 
 
+@ANYWHERE
 def test_du_of_several_places_says_whose_each_line_is(
     tk: Tk, kept_291: Path, kept_215: Path
 ) -> None:
@@ -68,6 +73,7 @@ def test_du_of_several_places_says_whose_each_line_is(
         assert sum(line.startswith(str(kept_291)) and " total " in line for line in lines) == 1
 
 
+@ANYWHERE
 def test_check_of_several_places_gives_each_entry_its_own_reasons(
     tk: Tk, kept_291: Path, kept_215: Path
 ) -> None:
@@ -82,6 +88,7 @@ def test_check_of_several_places_gives_each_entry_its_own_reasons(
     assert [one["place"] for one in results] == list(map(str, places))
 
 
+@ANYWHERE
 def test_columns_are_those_that_are_asked_for(tk: Tk, kept_291: Path) -> None:
     ran = tk("ls", kept_291, "--columns", "size,key", "--no-header", "--limit", "3")
     rows = tk("ls", kept_291, "--json", "--limit", "3").objects
@@ -99,6 +106,7 @@ def test_columns_are_those_that_are_asked_for(tk: Tk, kept_291: Path) -> None:
     assert {"stale", "unknown", "usable", "conditional", "-"} >= set(verdicts) > {"-"}
 
 
+@ANYWHERE
 @pytest.mark.slow
 def test_every_column_that_is_offered_can_be_printed(tk: Tk, kept_291: Path) -> None:
     from torchkeeper.cli import listing
@@ -112,12 +120,14 @@ def test_every_column_that_is_offered_can_be_printed(tk: Tk, kept_291: Path) -> 
     assert len(overview) == 1 and overview[0].startswith(str(kept_291))
 
 
+@ANYWHERE
 def test_a_limit_is_a_number(tk: Tk, kept_291: Path) -> None:
     assert tk("ls", kept_291, "--limit", "0", "--no-header").out == ""
     assert tk("ls", kept_291, "--limit", "-1").code == 2
     assert tk("ls", kept_291, "--limit", "many").code == 2
 
 
+@ANYWHERE
 def test_quiet_says_the_answer_and_what_is_wrong(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     loud, quiet = (tk("check", kept_291, *more) for more in ((), ("--quiet",)))
     assert (quiet.code, quiet.err) == (loud.code, "")
@@ -134,6 +144,7 @@ def test_quiet_says_the_answer_and_what_is_wrong(tk: Tk, kept_291: Path, tmp_pat
     assert told.err == ""
 
 
+@ANYWHERE
 def test_verbose_names_each_entry_that_is_left(tk: Tk, fixture_cache: Path, tmp_path: Path) -> None:
     for graph in [p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()][:3]:
         graph.write_bytes(b"x")

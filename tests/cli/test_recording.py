@@ -612,12 +612,17 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
-def test_an_everyday_program_is_recorded_by_name_and_hits_all(
-    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def in_it(header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder of the test's own; headers are built once."""
     monkeypatch.setenv("TMPDIR", str(header_folder))
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.slow
+def test_an_everyday_program_is_recorded_by_name_and_hits_all(
+    tk: Tk, torch_python: str, in_it: None, tmp_path: Path
+) -> None:
     (tmp_path / "serve.py").write_text(EVERYDAY)
     program, out = ["--", torch_python, "serve.py"], tmp_path / "out.toml"
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program, timeout=400)
@@ -644,10 +649,8 @@ def test_an_everyday_program_is_recorded_by_name_and_hits_all(
 
 @pytest.mark.slow
 def test_what_cannot_be_named_is_run_again_and_then_hit(
-    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tk: Tk, torch_python: str, in_it: None, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(header_folder))
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "serve.py").write_text(PROGRAM)
     program, out = ["--", torch_python, "serve.py", "inductor"], tmp_path / "out.toml"
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program)
@@ -701,10 +704,8 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_what_was_changed_after_it_was_built_is_not_taken_for_what_it_was(
-    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tk: Tk, torch_python: str, in_it: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(header_folder))
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "serve.py").write_text(CHANGED)
     cache, out = tmp_path / "cache", tmp_path / "out.toml"
     recording_ = ("run", "--force", "--into", cache, "--recipe", out)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,11 @@ from tests.redis_server import Server, dump, serving
 from torchkeeper.artifacts.entry import KINDS
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    running("FLUSHALL")
-    running("CONFIG", "SET", "requirepass", "")
-    running.load(dump())
-    running("SET", "sessions:ada", b"not ours")
-    return running
+def server(server: Server) -> Server:
+    server.load(dump())
+    server("SET", "sessions:ada", b"not ours")
+    return server
 
 
 def test_ls_du_and_show(tk: Tk, server: Server) -> None:

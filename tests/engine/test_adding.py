@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.test_overviewing import Looked, listed
 from tests.redis_server import serving
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines.process import Engine
 
@@ -21,6 +22,7 @@ def items(*entries: dict[str, Any]) -> list[list[str]]:
     return [[entry["kind"], entry["path"]] for entry in entries]
 
 
+@ANYWHERE
 def test_graphs_count_once(kept_291: Path) -> None:
     with Engine() as engine:
         entries = listed(engine, kept_291)

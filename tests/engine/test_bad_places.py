@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import SlowDisk
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import Message
@@ -38,6 +39,7 @@ def many(folder: Path, deep: bool, count: int) -> Path:
     return folder
 
 
+@ANYWHERE
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.slow
 def test_a_walk_says_how_far_it_is_and_can_be_cancelled(tmp_path: Path, deep: bool) -> None:
@@ -104,6 +106,7 @@ def test_a_part_that_goes_is_said_and_not_forgotten(
         assert not engine.log
 
 
+@ANYWHERE
 def test_a_place_removed_while_it_is_listed(tmp_path: Path, fixture_cache: Path) -> None:
     place = many(tmp_path / "place", True, 20_000)
     with Engine() as engine:

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Ask
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.detail import PAGE
+
+pytestmark = ANYWHERE
 
 
 def test_a_graph(ask: Ask, kept_291: Path) -> None:

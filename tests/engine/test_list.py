@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import Message
+
+pytestmark = ANYWHERE
 
 
 def counted(result: dict[str, Any]) -> int:

@@ -10,7 +10,10 @@ import pytest
 
 from tests.engine.conftest import Ask
 from tests.redis_server import dump, serving
+from tests.ssh.elsewhere import ANYWHERE
 from tests.stores.test_copying import carry
+
+pytestmark = ANYWHERE
 
 
 def same_everywhere(ask: Ask, place: str, kinds: str) -> list[dict[str, Any]]:

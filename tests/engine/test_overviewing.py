@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import DATA, SlowDisk
 from tests.redis_server import dump, serving
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.overviewing import Overview
@@ -56,6 +57,7 @@ def listed(engine: Engine, place: object, **params: Any) -> list[dict[str, Any]]
     return [row for message in heard for row in message.rows]
 
 
+@ANYWHERE
 def test_groups_are_the_entries_of_a_listing(fixture_cache: Path) -> None:
     now = time.time()
     for number, path in enumerate(sorted(fixture_cache.rglob("*"))):
@@ -87,6 +89,7 @@ def test_groups_are_the_entries_of_a_listing(fixture_cache: Path) -> None:
     assert looked.result["places"][0]["free_bytes"] > 0
 
 
+@ANYWHERE
 def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Path) -> None:
     then = time.time() - 10 * DAY
     for path in fixture_cache.rglob("*"):
@@ -126,6 +129,7 @@ def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Pat
     assert could.bytes == plan["bytes"] + 4096
 
 
+@ANYWHERE
 def test_verdicts_are_those_of_a_listing(kept_291: Path) -> None:
     same = {**ENVIRONMENTS["none"], "torch": "2.9.1+cu128"}
     with Engine() as engine:
@@ -294,6 +298,7 @@ def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) 
         assert both.sums.totals.entries == 44 + parts[str(bundle)].entries
 
 
+@ANYWHERE
 def test_each_place_says_when_it_begins_and_ends(fixture_cache: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(fixture_cache, other)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.conftest import Ask
 from tests.redis_server import Server, dump, serving
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.session import Session
@@ -62,6 +63,7 @@ def asked(session: Session, server: Server, of: Item) -> Relatives:
         return related(session, store, of, needed(facts[0]), Report())
 
 
+@ANYWHERE
 def test_both_directions_are_told_among_thousands(server: Server, ask: Ask) -> None:
     aot, graph = pair(server)
     told, _ = ask("needs", place=server.url, kind=aot.kind, path=aot.path)
@@ -117,6 +119,7 @@ def test_a_value_that_changed_is_read_again(server: Server) -> None:
     session.close()
 
 
+@ANYWHERE
 def test_only_what_is_to_be_shown_is_fetched(server: Server, ask: Ask) -> None:
     aot, graph = pair(server)
     commands(server, "getrange")
@@ -135,6 +138,7 @@ def test_only_what_is_to_be_shown_is_fetched(server: Server, ask: Ask) -> None:
         assert caught.value.code == code
 
 
+@ANYWHERE
 def test_a_kernel_is_shown(tmp_path: Path, ask: Ask) -> None:
     with serving(tmp_path / "r") as server:
         key = "A" * 52

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.ssh.elsewhere import ANYWHERE
 from tests.stores.building import NATIVE, pairs, rename
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.builds import Claims, Kernels
@@ -115,6 +116,7 @@ CLAIMS: dict[str, tuple[Change, str]] = {
 }
 
 
+@ANYWHERE
 def test_what_was_built_otherwise_is_left_out_and_the_rest_is_placed(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ NONSENSE: dict[str, Change] = {
 }
 
 
+@ANYWHERE
 def test_nonsense_is_as_if_nothing_was_said(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -170,6 +173,7 @@ def test_nonsense_is_as_if_nothing_was_said(
     assert list((tmp_path / "t" / "fxgraph").iterdir())
 
 
+@ANYWHERE
 def test_kernels_for_programs_with_headers_are_no_headers(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -189,6 +193,7 @@ def test_kernels_for_programs_with_headers_are_no_headers(
     assert carrying.claims_of(about)["portable"] == 0
 
 
+@ANYWHERE
 def test_objects_get_the_names_that_were_told(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -222,6 +227,7 @@ def test_objects_get_the_names_that_were_told(
     assert (again["entries"], again["renamed"]) == (0, 0)
 
 
+@ANYWHERE
 def test_what_another_machine_put_into_a_shared_cache_is_placed_where_it_runs(
     fixture_cache: Path, engine: Engine, tmp_path: Path
 ) -> None:
@@ -252,6 +258,7 @@ def test_what_another_machine_put_into_a_shared_cache_is_placed_where_it_runs(
         assert {one["code"] for one in left} == {"object-cpu"}
 
 
+@ANYWHERE
 def test_a_bundle_of_a_bundle_claims_no_more_than_that(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -274,6 +281,7 @@ def test_a_bundle_of_a_bundle_claims_no_more_than_that(
     assert {one["code"] for one in left} <= {"object-unproven"}
 
 
+@ANYWHERE
 def test_without_an_environment_names_are_kept_and_the_machine_decides(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:
@@ -287,6 +295,7 @@ def test_without_an_environment_names_are_kept_and_the_machine_decides(
     assert {one["code"] for one in left} == {code}
 
 
+@ANYWHERE
 def test_what_is_asked_wrongly_is_refused(bundle: tuple[Path, Path], engine: Engine) -> None:
     file = str(bundle[0])
     with pytest.raises(UserError) as caught:
@@ -339,6 +348,7 @@ def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
     assert rows == [good] * 2
 
 
+@ANYWHERE
 def test_eager_kernels_for_another_torch_or_cpu_stay_out(
     other_kinds: Path, engine: Engine, tmp_path: Path
 ) -> None:

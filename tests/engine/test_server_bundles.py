@@ -7,12 +7,15 @@ import zipfile
 from pathlib import Path
 
 from tests.redis_server import dump, serving
+from tests.ssh.elsewhere import ANYWHERE
 from tests.stores.redis.test_listing import fx_key
 from torchkeeper.artifacts import manifest
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import Message
 from torchkeeper.stores.bundles.bundle import Bundle
+
+pytestmark = ANYWHERE
 
 
 def test_a_selection_of_a_server_is_exported(tmp_path: Path) -> None:

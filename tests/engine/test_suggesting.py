@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
@@ -30,6 +31,7 @@ def place(fixture_cache: Path) -> Path:
     return fixture_cache
 
 
+@ANYWHERE
 def test_a_look_is_taken_once(place: Path) -> None:
     with Engine() as engine:
         first = engine.call("suggest", {"place": str(place)})
@@ -57,6 +59,7 @@ def test_a_look_is_taken_once(place: Path) -> None:
         assert done["entries"] == plan["entries"]
 
 
+@ANYWHERE
 def test_what_has_several_reasons_counts_for_the_first(place: Path) -> None:
     graph = next(p for p in sorted((place / "fxgraph").rglob("*")) if p.is_file())
     graph.write_bytes(graph.read_bytes()[:200])
@@ -93,6 +96,7 @@ def test_a_place_says_which_others_are_counted_with_it(place: Path, tmp_path: Pa
         assert engine.call("suggest", {"place": str(inner), "beside": [str(outer)]})["covers"] == {}
 
 
+@ANYWHERE
 @pytest.mark.parametrize(
     ("op", "params", "code"),
     [
@@ -115,6 +119,7 @@ def test_what_makes_no_sense_is_refused(
     assert caught.value.code == code
 
 
+@ANYWHERE
 def test_a_look_of_another_place_is_no_plan(kept_291: Path, tmp_path: Path) -> None:
     with Engine() as engine:
         look = engine.call("suggest", {"place": str(kept_291)})["look"]
@@ -124,6 +129,7 @@ def test_a_look_of_another_place_is_no_plan(kept_291: Path, tmp_path: Path) -> N
         assert caught.value.code == "look-unknown"
 
 
+@ANYWHERE
 def test_a_bundle_is_not_cleaned(kept_291: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
     with Engine() as engine:
@@ -134,6 +140,7 @@ def test_a_bundle_is_not_cleaned(kept_291: Path, tmp_path: Path) -> None:
         assert caught.value.code == "place-not-folder"
 
 
+@ANYWHERE
 def test_rows_that_nobody_wants_are_not_sent_and_nothing_is_read_for_them(
     fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,12 +14,15 @@ import pytest
 
 from tests.conftest import DATA
 from tests.redis_server import dump, serving
+from tests.ssh.elsewhere import ANYWHERE
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import Message
+
+pytestmark = ANYWHERE
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: In which nothing that torch 2.9.1 made is known to be of another.

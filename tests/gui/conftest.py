@@ -26,6 +26,7 @@ from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
 from torchkeeper.gui.chrome.split import SHOWN
 from torchkeeper.gui.pages import ENTRIES
+from torchkeeper.gui.places.model import SETTING
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.verdicts.environments import KEY, NONE
@@ -225,6 +226,17 @@ def settings(tmp_path: Path) -> QSettings:
 
 
 OpenWindow = Callable[..., Window]
+
+
+@pytest.fixture
+def two(clean_291: Path, tmp_path: Path, settings: QSettings) -> list[Path]:
+    """Two places on the list, of which one has half of the other."""
+    places = [tmp_path / "cache-2.9.1", tmp_path / "half"]
+    shutil.copytree(clean_291, places[0])
+    shutil.copytree(clean_291 / "fxgraph", places[1] / "fxgraph")
+    settings.setValue(SETTING, [str(place) for place in places])
+    settings.setValue(PAGE, "overview")
+    return places
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages.overview.page import OverviewPage
-from torchkeeper.gui.places.model import SETTING
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.verdict.probed import Env
@@ -50,16 +49,10 @@ def only_torch(known: Env, torch_python: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def two(clean_291: Path, tmp_path: Path, settings: QSettings) -> list[Path]:
-    """Two places on the list, of which one has half of the other; the window begins with all."""
-    places = [tmp_path / "cache-2.9.1", tmp_path / "half"]
-    shutil.copytree(clean_291, places[0])
-    shutil.copytree(clean_291 / "fxgraph", places[1] / "fxgraph")
-    settings.setValue(SETTING, [str(place) for place in places])
-    settings.setValue(PAGE, "overview")
-    for place in places:
+def two(two: list[Path]) -> list[Path]:
+    for place in two:
         age(place, 2)
-    return places
+    return two
 
 
 def age(place: Path, days: float) -> None:

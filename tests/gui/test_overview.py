@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -20,20 +19,8 @@ from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.pages.overview.page import OverviewPage
-from torchkeeper.gui.places.model import SETTING
 from torchkeeper.gui.treemap.layout import Tile
 from torchkeeper.gui.window import PAGE, Window
-
-
-@pytest.fixture
-def two(clean_291: Path, tmp_path: Path, settings: QSettings) -> list[Path]:
-    """Two places on the list, of which one has half of the other."""
-    places = [tmp_path / "cache-2.9.1", tmp_path / "half"]
-    shutil.copytree(clean_291, places[0])
-    shutil.copytree(clean_291 / "fxgraph", places[1] / "fxgraph")
-    settings.setValue(SETTING, [str(place) for place in places])
-    settings.setValue(PAGE, "overview")
-    return places
 
 
 def overview(qtbot: QtBot, window: Window) -> OverviewPage:

@@ -76,6 +76,15 @@ def read(qtbot: QtBot, window: Window, place: str) -> None:
     settle(qtbot)
 
 
+def opened(qtbot: QtBot, open_window: OpenWindow, port: int) -> Window:
+    """A window that has listed the server."""
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    return window
+
+
 def graph_key(number: int) -> str:
     """The key of a graph, as PyTorch makes it of a digest."""
     name = payload_name(hashlib.sha256(b"%d" % number).hexdigest())
@@ -151,10 +160,7 @@ def test_the_password_for_any_server_is_given_to_those_that_want_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv(secrets.VARIABLE, SECRET)
-    window = open_window()
-    place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
+    window = opened(qtbot, open_window, port)
     assert window.entries.total > 0, "this one would refuse it"
     server("CONFIG", "SET", "requirepass", SECRET)
     locked = f"redis://localhost:{port}/0"
@@ -429,10 +435,8 @@ def test_what_is_pasted_is_taken_apart(
 def test_the_read_only_switch_is_remembered(
     qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
-    window = open_window()
+    window = opened(qtbot, open_window, port)
     place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
     switch = window.actions_["read-only"]
     assert switch.isEnabled() and not switch.isChecked()
     switch.trigger()
@@ -512,10 +516,7 @@ def test_a_switch_that_cannot_be_kept_goes_back(
 def test_what_is_on_the_screen_is_known_a_moment_later(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
-    window = open_window()
-    place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
+    window = opened(qtbot, open_window, port)
     first = [e.identity for e in window.entries.shown()]
     graph = next(e.path for e in window.entries.shown() if e.kind == "fxgraph")
     server("EXPIRE", graph, 7200)
@@ -691,10 +692,8 @@ def test_facts_that_could_not_be_had_are_asked_for_again_later(
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
-    window = open_window()
+    window = opened(qtbot, open_window, port)
     place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
     chosen = window.entries.shown()[:3]
     window.table.select({e.identity for e in chosen})
     settle(qtbot)
@@ -719,10 +718,8 @@ def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
     server.load({graph_key(n): b"{}" for n in range(1200)})
-    window = open_window()
+    window = opened(qtbot, open_window, port)
     place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
     window.flows.purge_shown()
     dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
@@ -749,10 +746,7 @@ def test_a_purge_that_is_cancelled_says_what_had_gone(
 ) -> None:
     server("FLUSHALL")
     server.load({graph_key(n): b"{}" for n in range(20_000)})
-    window = open_window()
-    place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
+    window = opened(qtbot, open_window, port)
     window.flows.purge_shown()
     dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
@@ -791,10 +785,7 @@ def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
 def test_entries_of_a_server_can_expire(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
-    window = open_window()
-    place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
+    window = opened(qtbot, open_window, port)
     chosen = window.entries.shown()[0]
     window.table.select({chosen.identity})
     settle(qtbot)
@@ -828,10 +819,7 @@ def test_entries_of_a_server_can_expire(
 def test_the_page_of_a_server_says_what_its_figures_mean(
     qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
-    window = open_window()
-    place = f"redis://127.0.0.1:{port}/0"
-    window.open_paths([place])
-    read(qtbot, window, place)
+    window = opened(qtbot, open_window, port)
     page = window.servers.show_server()
     assert page is not None
     qtbot.waitUntil(lambda: page.form.rowCount() > 5, timeout=PATIENCE)

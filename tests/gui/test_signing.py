@@ -58,6 +58,14 @@ def fingerprint(key: Path) -> str:
     return signers.public_key(f"{key}.pub").fingerprint
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder for what is exported, with nothing else in it."""
+    made = tmp_path / "out"
+    made.mkdir()
+    return made
+
+
 def signature(file: Path) -> Signature:
     return signing.signature_of(str(file), None, Report())
 
@@ -114,11 +122,9 @@ def phrase(qtbot: QtBot, window: Window, text: str, before: object = None) -> Qu
 
 def test_an_export_is_signed_before_it_gets_its_name(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, fixture_cache: Path, folder: Path,
-    tmp_path: Path,
+    out: Path,
 ) -> None:  # fmt: skip
     key = make(folder / "id_ed25519")
-    out = tmp_path / "out"
-    out.mkdir()
     window = open_window(fixture_cache)
     begin(qtbot, window, out / "b.torchcache", key)
     idle(qtbot, window)
@@ -140,11 +146,14 @@ def test_an_export_is_signed_before_it_gets_its_name(
 
 @pytest.mark.slow
 def test_a_passphrase_is_asked_for_until_it_is_right(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    folder: Path,
+    tmp_path: Path,
+    out: Path,
 ) -> None:
     key = make(folder / "locked", phrase=SECRET)
-    out = tmp_path / "out"
-    out.mkdir()
     window = open_window(fixture_cache)
     begin(qtbot, window, out / "b.torchcache", key)
     first = phrase(qtbot, window, "not it")
@@ -164,11 +173,9 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
 
 @pytest.mark.slow
 def test_cancelled_at_the_passphrase_nothing_is_left(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, out: Path
 ) -> None:
     key = make(folder / "locked", phrase=SECRET)
-    out = tmp_path / "out"
-    out.mkdir()
     (out / "b.torchcache").write_text("mine")
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window, out / "b.torchcache")
@@ -242,11 +249,9 @@ exec {shutil.which("ssh-keygen")} "$@"
 
 @pytest.mark.slow
 def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, tmp_path: Path
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, folder: Path, out: Path
 ) -> None:
     key = make(folder / "locked", phrase=SECRET)
-    out = tmp_path / "out"
-    out.mkdir()
     window = open_window(fixture_cache)
     begin(qtbot, window, out / "b.torchcache", key)
     phrase(qtbot, window, "")
@@ -258,10 +263,8 @@ def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(
 @pytest.mark.slow
 def test_what_cannot_be_signed_is_not_written(
     qtbot: QtBot, open_window: OpenWindow, settings: QSettings, fixture_cache: Path, folder: Path,
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    out: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    out = tmp_path / "out"
-    out.mkdir()
     key = make(folder / "id_ed25519")
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window, out / "b.torchcache")

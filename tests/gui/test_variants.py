@@ -169,11 +169,16 @@ def test_graphs_stand_under_the_variant_that_is_open() -> None:
     assert model.rowCount() == whole
 
 
-def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot) -> None:
-    pane = VariantsPane()
-    qtbot.addWidget(pane)
-    pane.resize(900, 600)
-    pane.show()
+@pytest.fixture
+def pane(qtbot: QtBot) -> VariantsPane:
+    made = VariantsPane()
+    qtbot.addWidget(made)
+    made.resize(900, 600)
+    made.show()
+    return made
+
+
+def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot, pane: VariantsPane) -> None:
     variants = sample_variants.told(9, (4, 7))
     pane.show_variants(variants)
     pane.choose_bad()
@@ -196,11 +201,9 @@ def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot) -> None:
     assert pane.facts.text() == "Callable · done · 2 graphs: 0 hits, 2 misses · cpu · 32 threads"
 
 
-def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> None:
-    pane = VariantsPane()
-    qtbot.addWidget(pane)
-    pane.resize(900, 600)
-    pane.show()
+def test_what_pytorch_does_not_cache_is_named_with_its_reason(
+    qtbot: QtBot, pane: VariantsPane
+) -> None:
     variants = Variants()
     variants.hear(some(2))
     variants.hear(lookup(0, "0/0 forward", "miss", name="f"))
@@ -286,11 +289,7 @@ def test_it_follows_what_is_compiled_until_a_variant_is_chosen(qtbot: QtBot) -> 
 
 
 @pytest.mark.slow
-def test_ten_thousand_variants_are_shown_without_a_pause(qtbot: QtBot) -> None:
-    pane = VariantsPane()
-    qtbot.addWidget(pane)
-    pane.resize(900, 600)
-    pane.show()
+def test_ten_thousand_variants_are_shown_without_a_pause(pane: VariantsPane) -> None:
     variants = Variants()
     pane.show_variants(variants)
     turns: list[float] = []
@@ -319,10 +318,9 @@ def test_ten_thousand_variants_are_shown_without_a_pause(qtbot: QtBot) -> None:
     assert sorted(turns)[-3] < within(SLICE)
 
 
-def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> None:
-    pane = VariantsPane()
-    qtbot.addWidget(pane)
-    pane.show()
+def test_what_fails_meanwhile_does_not_take_the_choice_away(
+    qtbot: QtBot, pane: VariantsPane
+) -> None:
     variants = sample_variants.told(9, (4, 7), running=2)
     variants.hear(lookup(7, "7/0", "miss"))
     pane.show_variants(variants)
@@ -349,11 +347,7 @@ def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> Non
     assert sorted(turns)[-2] < within(SLICE), turns
 
 
-def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBot) -> None:
-    pane = VariantsPane()
-    qtbot.addWidget(pane)
-    pane.resize(900, 600)
-    pane.show()
+def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(pane: VariantsPane) -> None:
     variants = Variants()
     variants.hear(some(2))
     variants.hear({"variant": {"index": 0, "state": "compiling"}})

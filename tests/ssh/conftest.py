@@ -141,13 +141,8 @@ ForceCommand {folder}/session
     made = Machine(folder, port, process)
     _known = f"[127.0.0.1]:{port} {host}"
     made.known.write_text(_known)
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        assert process.poll() is None, (folder / "log").read_text()
-        time.sleep(0.02)
+    listens(process, port)
+    programs(made, folder / "ours")
     try:
         yield made
     finally:
@@ -156,15 +151,27 @@ ForceCommand {folder}/session
         log.close()
 
 
+def listens(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a process takes connections."""
+    deadline = time.monotonic() + LONG
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
 @pytest.fixture
-def there(sshd: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def there(sshd: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """The machine, with an empty home; the ssh of this test knows it as ``there``."""
     shutil.rmtree(sshd.home)
     sshd.home.mkdir()
     (sshd.folder / "sessions").write_text("")
     config(sshd)
-    monkeypatch.setenv("PATH", f"{programs(sshd, tmp_path / 'ours')}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{sshd.folder}/ours:{os.environ['PATH']}")
     yield sshd
+    line.close_all()
     assert not list((sshd.folder / "tmp").glob("torchkeeper-far-*")), "nothing is left there"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine
-from torchkeeper.client.engines import far, line
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
@@ -22,16 +23,16 @@ from torchkeeper.engine import protocol
 ASKED: dict[str, dict[str, Any]] = {
     protocol.LIST: {"filter": "", "envs": None},
     protocol.DU: {},
-    protocol.SUM: {"select": {"filter": "kind:fxgraph"}},
+    protocol.SUM: {"select": {"filter": "kind:{kind}"}},
     protocol.SHOW: {"key": "{key}"},
-    protocol.DETAIL: {"kind": "fxgraph", "path": "{path}"},
-    protocol.NEEDS: {"kind": "fxgraph", "path": "{path}"},
-    protocol.FACTORS: {"kind": "fxgraph", "path": "{path}"},
+    protocol.DETAIL: {"kind": "{kind}", "path": "{path}"},
+    protocol.NEEDS: {"kind": "{kind}", "path": "{path}"},
+    protocol.FACTORS: {"kind": "{kind}", "path": "{path}"},
     protocol.RUNNABLE: {},
     protocol.EXPLAIN: {"key": "{key}", "nearest": ["{place}"]},
-    protocol.PLAN_EXPORT: {"select": {"filter": "kind:fxgraph"}, "needs": True},
+    protocol.PLAN_EXPORT: {"select": {"filter": "kind:{kind}"}, "needs": True},
     protocol.TRASH: {},
-    protocol.PLAN_PURGE: {"select": {"filter": "kind:fxgraph"}},
+    protocol.PLAN_PURGE: {"select": {"filter": "kind:{kind}"}},
     protocol.TARGET: {},
 }
 #: What differs between two askings of the same place.
@@ -51,11 +52,26 @@ CHANGING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture(params=["folder", "bundle", "server"])
+#: Folders with entries of other kinds, each of which is asked about.
+FOLDERS = ("other kinds", "generic caches", "vLLM")
+PLACES = ("folder", "bundle", "server", *(
+    pytest.param(one, marks=pytest.mark.slow) for one in FOLDERS
+))  # fmt: skip
+
+
+@pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, fixture_cache: Path, tmp_path: Path) -> Iterator[str]:
     """As it is called here."""
     if request.param == "folder":
         yield str(fixture_cache)
+        return
+    if request.param in FOLDERS:
+        if request.param == "vLLM":
+            yield str(request.getfixturevalue("vllm_rank"))
+        else:
+            which = "cache" if request.param == "other kinds" else "temporary"
+            shutil.copytree(request.getfixturevalue("other_kinds") / which, tmp_path / "other")
+            yield str(tmp_path / "other")
         return
     if request.param == "server":
         with serving(tmp_path / "redis") as server:
@@ -67,12 +83,6 @@ def place(request: pytest.FixtureRequest, fixture_cache: Path, tmp_path: Path) -
         about = {"place": str(fixture_cache), "output": str(bundle), "secrets": "allow"}
         engine.call(protocol.EXPORT, about)
     yield str(bundle)
-
-
-@pytest.fixture(autouse=True)
-def ends(there: Machine) -> Iterator[None]:
-    yield
-    line.close_all()
 
 
 def answer(
@@ -91,10 +101,12 @@ def answer(
     return [json.loads(json.dumps(_same(one), sort_keys=True)) for one in said if one]
 
 
-def asked(op: str, place: str, key: str = "x", path: str = "fxgraph/x") -> dict[str, Any]:
+def asked(
+    op: str, place: str, key: str = "x", path: str = "fxgraph/x", kind: str = "fxgraph"
+) -> dict[str, Any]:
     """The parameters of an operation about a place."""
     text = json.dumps({("path" if op == protocol.TARGET else "place"): place, **ASKED[op]})
-    for word, one in {"key": key, "path": path, "place": place}.items():
+    for word, one in {"key": key, "path": path, "place": place, "kind": kind}.items():
         text = text.replace(f"{{{word}}}", one)
     params: dict[str, Any] = json.loads(text)
     return params
@@ -110,20 +122,25 @@ def _same(value: Any) -> Any:
     return [_same(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def test_every_operation_answers_there_as_here(there: Machine, place: str) -> None:
+def test_every_operation_answers_there_as_here(
+    there: Machine, place: str, request: pytest.FixtureRequest
+) -> None:
     server = "://" in place
     name = f"ssh://there/{place}" if server else there.place(place)
     with Engine() as here, Engine(None if server else "ssh://there") as far_off:
         rows: list[Any] = []
         here.call(protocol.LIST, {"place": place}, lambda one: rows.extend(one.rows))
-        graph = next(row for row in rows if row["kind"] == "fxgraph")
+        kinds = {row["kind"]: row for row in rows}
+        if request.node.get_closest_marker("slow") is None:
+            kinds = {"fxgraph": kinds["fxgraph"]}
         # Only of files there is a trash, or is it asked what they are.
-        for op in ASKED.keys() - ({protocol.TRASH, protocol.TARGET} if server else set()):
+        ops = ASKED.keys() - ({protocol.TRASH, protocol.TARGET} if server else set())
+        for op, (kind, row) in itertools.product(ops, kinds.items()):
             told = []
             for engine, called in ((here, place), (far_off, name)):
-                told.append(answer(engine, op, asked(op, called, graph["key"], graph["path"])))
+                told.append(answer(engine, op, asked(op, called, row["key"], row["path"], kind)))
             ours, theirs = told
-            assert ours and json.dumps(theirs).replace(name, place) == json.dumps(ours), op
+            assert ours and json.dumps(theirs).replace(name, place) == json.dumps(ours), (op, kind)
     assert there.sessions() == 1
 
 

@@ -50,39 +50,6 @@ def test_from_here_to_a_folder_there_and_what_would_go(
     assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
 
 
-@pytest.mark.slow
-def test_between_two_places_there(tk: Tk, there: Machine, fixture_cache: Path) -> None:
-    source, target = there.place(fixture_cache), there.place("new")
-    ran = tk("copy", "--json", source, target, *ALONE)
-    assert (ran.code, ran.result["entries"]) == (0, 7)
-    assert there.sessions() == 1
-    bundle = there.place("b.torchcache")
-    assert tk("copy", "--allow-secrets", source, bundle).code == 0
-    assert (there.home / "b.torchcache").is_file()
-    refused = tk("copy", "--json", bundle, there.place("other"))
-    assert refused.code == 2, "it is others' code, and nobody says that it is trusted"
-    assert tk("copy", "--trust", bundle, there.place("other")).code in (0, 4)
-    assert keys(tk, there.place("other"))
-
-
-@pytest.mark.slow
-def test_an_export_is_a_file_here(
-    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
-) -> None:
-    file, same = tmp_path / "b.torchcache", tmp_path / "same.torchcache"
-    source = there.place(fixture_cache)
-    ran = tk("export", "--json", "--allow-secrets", source, "-o", file)
-    assert (ran.code, ran.result["output"]) == (0, str(file))
-    assert ran.result["size"] == file.stat().st_size
-    assert tk("export", "--allow-secrets", fixture_cache, "-o", same).code == 0
-    assert keys(tk, file) == keys(tk, same)
-    assert not list((there.folder / "tmp").iterdir())
-    kept = tk("export", "--json", "--allow-secrets", "--no-clobber", source, "-o", file)
-    assert kept.code == 1 and kept.objects[-1]["error"]
-    dry = tk("export", "--json", "--allow-secrets", "--dry-run", source, "-o", file)
-    assert dry.result["entries"] == ran.result["entries"]
-
-
 def test_secrets_stay_where_they_are(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -94,17 +61,6 @@ def test_secrets_stay_where_they_are(
     assert ran.code == 1, ran
     assert ran.objects[-1]["error"]["code"] == "secrets-found"
     assert not (there.home / "new").exists()
-
-
-@pytest.mark.slow
-def test_an_import_goes_there(tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
-    file = tmp_path / "b.torchcache"
-    assert tk("copy", "--allow-secrets", fixture_cache, file, *ALONE).code == 0
-    refused = tk("import", "--json", file, "--into", there.place("new"))
-    assert refused.code == 2 and not (there.home / "new").exists()
-    ran = tk("import", "--json", "--trust", file, "--into", there.place("new"))
-    assert (ran.code, ran.result["entries"]) == (0, 7)
-    assert keys(tk, there.place("new")) == keys(tk, file)
 
 
 @pytest.mark.slow

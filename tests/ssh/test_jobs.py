@@ -17,7 +17,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
 from tests.ssh.conftest import ITEM, KERNELS, Machine
-from tests.ssh.test_warming import ssh_of
+from tests.ssh.test_warming import said_until, ssh_of
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine import protocol
@@ -48,16 +48,11 @@ def cut(there: Machine, tmp_path: Path, torch_python: str) -> Iterator[Cut]:
 
     def run() -> str:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr
-            before = []
-            for said in process.stderr:
-                before.append(said)
-                if "done" in said:
-                    break
+            before = said_until(process, "done")
             assert process.poll() is None, before
             os.kill(ssh_of(process.pid), signal.SIGKILL)
-            rest = process.stderr.read()
-            assert process.wait() == 3, rest
+            _, rest = process.communicate()
+            assert process.returncode == 3, rest
         found = re.search(r"“torchkeeper jobs ssh://there --follow ([0-9a-f]{16})” follows", rest)
         assert "connection to ssh://there broke" in rest and found, rest
         while list((there.folder / "tmp").glob("torchkeeper-far-*")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.engine import far_end, protocol
-
-
-@pytest.fixture(autouse=True)
-def ends(there: Machine) -> Iterator[None]:
-    yield
-    line.close_all()
 
 
 def folder(there: Machine) -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine
 
 
@@ -17,56 +16,6 @@ def test_ls_lists_a_folder_there(tk: Tk, there: Machine, fixture_cache: Path) ->
     here = tk("ls", "--json", fixture_cache)
     assert (ran.code, ran.err) == (0, "")
     assert ran.objects == here.objects
-
-
-@pytest.mark.slow
-def test_du_and_show_say_the_name_that_was_asked_for(
-    tk: Tk, there: Machine, fixture_cache: Path
-) -> None:
-    place = there.place(fixture_cache)
-    ran = tk("du", "--json", place, "--columns", "place,kind,entries")
-    assert (ran.code, ran.err) == (0, "")
-    assert {row["place"] for row in ran.objects} == {place}
-    assert tk("du", "--json", place).objects == tk("du", "--json", fixture_cache).objects
-    by_filter = ("--json", "--filter", "kind:fxgraph")
-    assert tk("du", place, *by_filter).objects == tk("du", fixture_cache, *by_filter).objects
-    key = next(row["key"] for row in tk("ls", "--json", place).objects if row["kind"] == "fxgraph")
-    shown = tk("show", "--json", place, key)
-    assert shown.objects == tk("show", "--json", fixture_cache, key).objects
-    none = tk("show", place, "nothing")
-    assert place in none.err and none.code == 1
-
-
-@pytest.mark.slow
-def test_a_bundle_there_is_a_place(tk: Tk, there: Machine, fixture_cache: Path) -> None:
-    bundle = there.home / "b.torchcache"
-    assert tk("export", "--allow-secrets", fixture_cache, "-o", bundle).code == 0
-    assert tk("ls", "--json", there.place("b.torchcache")).objects == (
-        tk("ls", "--json", bundle).objects
-    )
-
-
-@pytest.mark.slow  # the window does the same, and is quicker
-def test_a_purge_there_is_undone(tk: Tk, there: Machine, fixture_cache: Path) -> None:
-    before = snapshot(fixture_cache)
-    place = there.place(fixture_cache)
-    dry = tk("purge", "--json", "--dry-run", "--filter", "kind:fxgraph", place)
-    assert dry.code == 0 and dry.result["entries"] == 7
-    assert snapshot(fixture_cache) == before
-    purged = tk("purge", "--json", "--yes", "--filter", "kind:fxgraph", place)
-    assert (purged.code, purged.result["entries"]) == (0, 7)
-    assert not list(fixture_cache.glob("fxgraph/*/*/*"))
-    trash = tk("trash", "--json", place)
-    assert trash.code == 0 and trash.result["entries"] == 7
-    undone = tk("undo", "--json", place)
-    assert (undone.code, undone.result["entries"]) == (0, 7)
-    assert undone.err == ""
-    assert tk("ls", "--json", fixture_cache).objects == tk("ls", "--json", place).objects
-    assert tk("purge", "--yes", "--filter", "kind:fxgraph", place).code == 0
-    emptied = tk("trash", "--empty", "--yes", "--json", place)
-    assert (emptied.code, emptied.result["entries"]) == (0, 7)
-    assert tk("undo", place).code == 1
-    assert tk("recover", place).out == "Nothing was cut off there.\n"
 
 
 def test_a_read_only_place_there_stays_so(tk: Tk, there: Machine, fixture_cache: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,24 +31,10 @@ from torchkeeper.stores.redis.connecting import Connection
 THERE = "ssh://there/"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    running("CONFIG", "SET", "requirepass", "")
-    running("FLUSHALL")
-    running.load(dump())
-    return running
-
-
-@pytest.fixture(autouse=True)
-def ends(there: Machine) -> Iterator[None]:
-    yield
-    line.close_all()
+def server(server: Server) -> Server:
+    server.load(dump())
+    return server
 
 
 def code_of(engine: Engine, place: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ test of that once more, through ssh.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -33,9 +32,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def server(running: Server, there: Machine, tmp_path: Path) -> Server:
-    running("FLUSHALL")
-    running("CONFIG", "SET", "requirepass", "")
-    running.load(dump())
-    running("SET", "sessions:ada", b"not ours")
-    return running
+def server(server: Server, there: Machine) -> Server:
+    server.load(dump())
+    server("SET", "sessions:ada", b"not ours")
+    return server

@@ -19,7 +19,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.snapshots import snapshot
-from tests.ssh.conftest import SSHD, Machine, config
+from tests.ssh.conftest import SSHD, Machine, config, listens
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
@@ -54,12 +54,7 @@ def serving(there: Machine, tmp_path: Path, *options: str | Path) -> Iterator[Ma
     (served.folder / "sshd_config").write_text(settings)
     assert SSHD
     process = subprocess.Popen([SSHD, "-D", "-q", "-f", served.folder / "sshd_config"])
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.02)
+    listens(process, port)
     known = there.known.read_text().replace(f":{there.port} ", f":{port} ")
     (served.folder / "known_hosts").write_text(known)
     config(there, Port=port, UserKnownHostsFile=served.folder / "known_hosts")

@@ -136,6 +136,17 @@ def test_what_cannot_be_done_there_says_so(
     assert ran.code != 0 and "torch" in ran.out
 
 
+def said_until(process: subprocess.Popen[str], word: str) -> list[str]:
+    """What a command says, up to a line with a word."""
+    assert process.stderr
+    said: list[str] = []
+    for line_ in process.stderr:
+        said.append(line_)
+        if word in line_:
+            break
+    return said
+
+
 def ssh_of(process: int) -> int:
     """The ssh that a process has started."""
     for task in Path(f"/proc/{process}/task").iterdir():
@@ -212,18 +223,13 @@ def test_a_warm_up_that_is_ended_leaves_nothing_running_and_nothing_half(
     command += ["--into", there.place("cache"), "--env", env]
     command = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        before = []
-        for said in process.stderr:
-            before.append(said)
-            if "miss" in said:
-                break
+        before = said_until(process, "miss")
         while not any("slow" in one or "warm.job" in one for one in processes_under(place)):
             assert process.poll() is None, before
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
-        code = process.wait()
+        _, rest = process.communicate()
+        code = process.returncode
     assert code == 130 and "Cancelled" in rest
     assert not processes_under(place)
     rows = tk("ls", there.place("cache"), "--json").objects

@@ -9,20 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.redis_server import Server, serving
-from tests.ssh.conftest import sshd, there
+from tests.redis_server import Server
 from tests.stores.test_copying import carry
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.client.engines import line
 from torchkeeper.client.engines.joining import Joining
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import Scheme, scheme_of
 from torchkeeper.stores.shapes import Beside
 from torchkeeper.stores.store import Removal, Store
-
-__all__ = ["sshd", "there"]
 
 #: Of another machine a server alone is opened here; what is asked of the others over ssh is in
 #: ``tests/ssh/test_answers.py``.
@@ -53,12 +49,6 @@ BESIDE = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
 @pytest.fixture(params=SORTS)
 def way(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each kind, and how it is reached: by this process, as by an engine."""
@@ -75,7 +65,6 @@ def way(request: pytest.FixtureRequest) -> Iterator[str]:
     yield str(request.param)
     joining.close()
     os.close(handle)
-    line.close_all()
 
 
 @pytest.fixture
@@ -91,7 +80,6 @@ def store(
     place = str(tmp_path / ("place.torchcache" if sort == "bundle" else "place"))
     if sort == "server":
         one: Server = request.getfixturevalue("server")
-        one("FLUSHALL")
         place = one.url if way == sort else f"ssh://there/{one.url}"
     carry(kept_291, place, "fxgraph aotautograd pgo")
     with scheme_of(place).opened(place, Report()) as opened:

@@ -1,61 +1,115 @@
-"""A place is a place: the same holds of a folder, a bundle and a Redis."""
+"""A place is a place: the same holds of a folder, a bundle and a Redis, on this machine and on
+another.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import select
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import torchkeeper
 from tests.conftest import RunPlain, objects_of
-from tests.redis_server import Server, serving
+from tests.redis_server import Server
+from tests.ssh.elsewhere import here, named
 from tests.stores.bundles.test_bundle import Left
 from tests.stores.test_copying import StopAfter, carry, files
-from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.layout import flat_pgo_key, payload_name
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.client.engines import far, line
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 from torchkeeper.stores.copying import copy
-from torchkeeper.stores.describe import Described
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.reader import Reader
 
 #: Kinds that every place can hold.
 KINDS = "fxgraph aotautograd pgo"
+#: The sorts of places. What holds of a server through a machine is in test_answers.
+SORTS = ("folder", "bundle", "server", "ssh folder",
+         pytest.param("ssh bundle", marks=pytest.mark.slow))  # fmt: skip
+
+
+@pytest.fixture(params=SORTS)
+def sort(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Each sort; another machine can be reached where it is on one."""
+    # It has no torch, which takes seconds to be asked.
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", os.path.realpath(sys.executable))
+    if request.param.startswith("ssh"):
+        request.getfixturevalue("there")
+    yield request.param
+    line.close_all()
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
-@pytest.fixture(params=["folder", "bundle", "server"])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A place of each sort, in which nothing is yet."""
-    if request.param == "server":
-        one: Server = request.getfixturevalue("server")
-        one("FLUSHALL")
-        one("SET", "sessions:ada", b"not ours")
-        return one.url
-    return str(tmp_path / ("place.torchcache" if request.param == "bundle" else "place"))
+def made() -> dict[str, str]:
+    """Places of each sort that are filled. Not to be changed."""
+    return {}
 
 
 @pytest.fixture
-def place(empty: str, kept_291: Path) -> str:
-    """The same with the payloads of torch 2.9.1."""
-    carry(kept_291, empty, KINDS)
-    return empty
+def empty(sort: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place of each sort, in which nothing is yet."""
+    if sort == "server":
+        server: Server = request.getfixturevalue("server")
+        server("SET", "sessions:ada", b"not ours")
+        return server.url
+    name = str(tmp_path / ("place.torchcache" if "bundle" in sort else "place"))
+    return named(name) if sort.startswith("ssh") else name
 
 
-def entries(place: str) -> list[Described]:
-    store = scheme_of(place).opened(place, Report())
-    with Reader() as reader:
-        items = store.items(Report())
-        found = [one for batch in store.read(items, reader, Report()) for one in batch]
-    store.close()
-    return found
+@pytest.fixture(scope="module")
+def source(kept_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What of torch 2.9.1 every place can hold. Not to be changed."""
+    folder = tmp_path_factory.mktemp("source") / "cache"
+    carry(kept_291, folder, KINDS)
+    return folder
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, sort: str, made: dict[str, str], source: Path) -> str:
+    """The same with these payloads. Not to be changed."""
+    if sort not in made or sort == "server":  # others have emptied it
+        empty: str = request.getfixturevalue("empty")
+        assert copied(source, empty).entries == 12
+        made[sort] = empty
+    return made[sort]
+
+
+def copied(source: Path | str, target: Path | str) -> torchkeeper.Placed:
+    """As a script copies, from any machine to any."""
+    with torchkeeper.open(source) as opened:
+        return opened.copy(target, secrets="allow", trust=True)
+
+
+@contextlib.contextmanager
+def asked(place: str) -> Iterator[Callable[..., list[Any]]]:
+    """Asks an engine of the place's machine about it: what is told, and the result."""
+    with Engine(far.machine_of(place) or None) as engine:
+
+        def ask(op: str, **about: Any) -> list[Any]:
+            told: list[Any] = []
+            done = engine.call(op, {"place": place, **about}, lambda one: told.extend(
+                one.rows or filter(None, [one.body.get("detail")])))  # fmt: skip
+            return [*told, done]
+
+        yield ask
+
+
+def entries(place: str) -> list[Entry]:
+    with asked(place) as ask:
+        *rows, _ = ask(protocol.LIST, facts=True)
+    return [entry_from_json(row) for row in rows]
 
 
 def payloads(place: str) -> dict[tuple[str, str], bytes]:
@@ -71,86 +125,80 @@ def payloads(place: str) -> dict[tuple[str, str], bytes]:
 
 
 def test_it_lists_what_was_put_there(place: str) -> None:
-    store = scheme_of(place).opened(place, Report())
-    items = store.items(Report())
-    assert Counter(item.kind for item in items) == {"fxgraph": 7, "aotautograd": 4, "pgo": 1}
-    assert store.total == len(items)
-    assert len({item.identity for item in items}) == len(items)
-    assert all(item.size > 0 and item.files for item in items)
-    assert sorted(i.identity for i in store.stream(Report())) == sorted(i.identity for i in items)
-    store.close()
+    found = entries(place)
+    assert Counter(one.kind for one in found) == {"fxgraph": 7, "aotautograd": 4, "pgo": 1}
+    assert len({(one.kind, one.path) for one in found}) == len(found)
+    assert all(one.size > 0 and one.files for one in found)
 
 
-def test_one_item_can_be_asked_for(place: str) -> None:
-    store = scheme_of(place).opened(place, Report())
-    for wanted in store.items(Report())[::3]:
-        beside = store.items_beside(wanted.path, Report())
-        assert [i.size for i in beside if i.identity == wanted.identity] == [wanted.size]
-    gone = "pt2:fx-graph-v1::" + "f" + "a" * 51 + ":c1" if "redis:" in place else "fxgraph/aa/b"
-    assert not [i for i in store.items_beside(gone, Report()) if i.path == gone]
-    store.close()
+def test_one_entry_can_be_asked_for(place: str) -> None:
+    with asked(place) as ask:
+        *rows, _ = ask(protocol.LIST)
+        for row in rows[::3]:
+            shown, _ = ask(protocol.DETAIL, kind=row["kind"], path=row["path"])
+            assert (shown["entry"]["key"], shown["entry"]["size"]) == (row["key"], row["size"])
+        key = "f" + "a" * 51
+        gone = f"pt2:fx-graph-v1::{key}:c1" if "redis:" in place else f"fxgraph/aa/{key}/x"
+        with pytest.raises(UserError) as raised:
+            ask(protocol.DETAIL, kind="fxgraph", path=gone)
+        assert raised.value.code == "entry-gone"
 
 
-def test_every_payload_is_byte_for_byte_the_folders(place: str, kept_291: Path) -> None:
-    assert payloads(place) == payloads(str(kept_291))
+def test_every_entry_says_the_same_of_itself(place: str, source: Path) -> None:
+    def about(one: Entry) -> tuple[object, ...]:
+        return one.kind, flat_pgo_key(one.key), one.name, one.torch, one.device, one.sha256
 
-
-def test_every_entry_says_the_same_of_itself(place: str, kept_291: Path) -> None:
-    def about(entry: Entry) -> tuple[object, ...]:
-        return (
-            entry.kind,
-            flat_pgo_key(entry.key),
-            entry.name,
-            entry.torch,
-            entry.device,
-            entry.sha256,
-        )
-
-    ours = sorted(map(repr, (about(one.entry) for one in entries(place))))
-    theirs = [one.entry for one in entries(str(kept_291)) if one.entry.kind in KINDS.split()]
-    assert ours == sorted(map(repr, map(about, theirs)))
-    assert not [one for one in entries(place) if one.entry.problem]
-    times = {flat_pgo_key(one.entry.key): one.entry.compile_s for one in entries(place)}
+    ours, theirs = entries(place), entries(str(source))
+    assert sorted(map(repr, map(about, ours))) == sorted(map(repr, map(about, theirs)))
+    assert not [one for one in ours if one.problem]
+    times = {flat_pgo_key(one.key): one.compile_s for one in ours}
     for entry in theirs:
         if entry.compile_s is not None:
             assert times[entry.key] == pytest.approx(entry.compile_s, abs=0.001)
 
 
-def test_copied_out_again_the_folder_is_the_same(
-    place: str, kept_291: Path, tmp_path: Path
-) -> None:
-    done, left = carry(place, tmp_path / "back")
-    assert left.codes == []
-    before = {
-        path: data for path, data in files(kept_291).items() if path[:2] in ("fx", "ao", "dy")
-    }
-    assert files(tmp_path / "back") == before
-    assert done.entries == len(before)
+def test_copied_out_again_the_folder_is_the_same(place: str, source: Path, tmp_path: Path) -> None:
+    done = copied(place, tmp_path / "back")
+    assert (done.entries, done.left) == (12, ())
+    assert files(tmp_path / "back") == files(source)
 
 
-def test_copied_twice_nothing_is_new(place: str, kept_291: Path) -> None:
+def test_copied_twice_nothing_is_new(place: str, source: Path) -> None:
     if place.endswith(".torchcache"):
-        with pytest.raises(Problem, match="output-exists"):
-            carry(kept_291, place, KINDS)
+        with pytest.raises(UserError) as raised:
+            copied(source, place)
+        assert raised.value.code == "output-exists"
         return
-    again, left = carry(kept_291, place, KINDS)
-    assert (again.entries, again.exists, left.codes) == (0, 12, [])
+    again = copied(source, place)
+    assert (again.entries, again.exists, again.left) == (0, 12, ())
 
 
-def test_cancelled_half_way(empty: str, kept_291: Path) -> None:
-    store = scheme_of(str(kept_291)).opened(str(kept_291), Report())
-    chosen = [one for one in entries(str(kept_291)) if one.entry.kind in KINDS.split()]
+def test_cancelled_half_way(empty: str, source: Path) -> None:
+    if machine := far.machine_of(empty):
+        # One that is told so at once may have been quicker.
+        with Engine(machine) as engine, contextlib.suppress(UserError):
+            about = {"place": named(source), "into": empty, "secrets": "allow"}
+            ident, told = engine.send(protocol.COPY, about), ""
+            engine.cancel(ident)
+            while told not in ("result", "error"):
+                select.select([engine], [], [])
+                told = [message.type for message in engine.receive()][-1]
+        assert told == "result" or not Path(here(empty)).exists()
+        return
+    store = scheme_of(str(source)).opened(str(source), Report())
+    with Reader() as reader:
+        batches = store.read(store.items(Report()), reader, Report())
+        chosen = [one for batch in batches for one in batch]
     with pytest.raises(Cancelled):
         copy(store, chosen, empty, StopAfter(8), Left())
     if empty.startswith("redis"):
         # What has arrived is whole.
-        assert payloads(empty).items() <= payloads(str(kept_291)).items()
+        assert payloads(empty).items() <= payloads(str(source)).items()
     else:
         assert not Path(empty).exists()
 
 
 def test_others_keys_are_counted_and_never_touched(server: Server, kept_291: Path) -> None:
-    server("FLUSHALL")
     server("SET", "sessions:ada", b"not ours")
     carry(kept_291, server.url, KINDS)
     from torchkeeper.stores.redis.store import Redis
@@ -164,7 +212,6 @@ def test_others_keys_are_counted_and_never_touched(server: Server, kept_291: Pat
 def test_of_several_payloads_the_newest_goes(
     server: Server, fixture_cache: Path, tmp_path: Path
 ) -> None:
-    server("FLUSHALL")
     graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
     other = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*"), reverse=True)
                  if p.is_file())  # fmt: skip
@@ -177,7 +224,6 @@ def test_of_several_payloads_the_newest_goes(
 
 def carried_round(server: Server, place: Path, tmp_path: Path) -> tuple[Path, int]:
     """Carry a place to Redis, a bundle and a folder; that folder, and how many graphs there are."""
-    server("FLUSHALL")
     bundle, back = tmp_path / "b.torchcache", tmp_path / "back"
     carry(place, server.url)
     carry(server.url, bundle)

@@ -30,19 +30,6 @@ from torchkeeper.stores.redis.store import Redis
 from torchkeeper.stores.store import Lost, Store
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("redis")) as one:
-        yield one
-
-
-@pytest.fixture
-def full(server: Server) -> Server:
-    server("FLUSHALL")
-    server.load(dump())
-    return server
-
-
 @pytest.fixture
 def proxy(full: Server) -> Iterator[Proxy]:
     with between(full.port) as one:

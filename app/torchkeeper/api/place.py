@@ -172,7 +172,10 @@ class Place:
                 signers.sign(self._result, "", key, output, replace)
                 size = os.path.getsize(output)
             if self._machine and done["entries"]:
-                ferry.fetch(made, output, size, replace)
+                try:
+                    ferry.fetch(made, output, size, replace)
+                except Error as error:
+                    raise answer.worded(error) from None
         redacted = done["leaks"]["redacted"]
         return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
 
@@ -200,7 +203,7 @@ class Place:
             raise _untrusted("imported")
         sent = {x: ferry.send(self._machine, x) if self._machine else x for x in paths}
         with self._asker.lock:  # the names that are told are those of the latest files
-            env = None if self._machine else self._tell_names(paths, python)
+            env = self._tell_names(list(sent.values()), python)
             answer = self._asker.ask(
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
@@ -247,12 +250,14 @@ class Place:
                 left.extend(answer.left)
                 return answer.result
 
+            # The environment that is named is of the place that has built them.
+            given = python if from_file else None
             with target._asker.lock:
                 asks = partial(ask, self._asker, False), partial(ask, target._asker, brings)
-                done = crossing.copy(asked, *asks, lambda file: target._tell_names([file], python))
+                done = crossing.copy(asked, *asks, lambda file: target._tell_names([file], given))
             return _placed(target.name, done, left)
         with self._asker.lock:
-            names = from_file and into == "folder" and not self._machine
+            names = from_file and into == "folder"
             env = self._tell_names([self.name], python) if names else None
             answer = self._asker.ask(protocol.COPY, only_signed=brings, env=env, **asked)
         return _placed(target.name, answer.result, answer.left)
@@ -382,8 +387,8 @@ class Place:
         """As ``carrying.tell_names``; the environment that the entries are for."""
         from torchkeeper.client import carrying
 
-        given = _given(python)
-        find = partial(carrying.here_of, given, files)
+        given = self._named(python)
+        find = partial(carrying.here_of, given, files, self._machine)
         with self._asker.turn() as engine:
             here, _ = carrying.tell_names(engine, files, find, bool(given))
         return here and here.python

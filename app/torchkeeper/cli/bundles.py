@@ -23,7 +23,7 @@ from torchkeeper.client.signers import check_key, check_policy, signers_file
 from torchkeeper.client.words import leaks as runnable
 from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import ARRIVED, failures, held
-from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
 from torchkeeper.stores.names import scheme_of
@@ -282,9 +282,8 @@ def import_(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    here = functools.cache(partial(leaving.here_of, args, args.files))
-    if args.dry_run and far.is_far(args.into):
-        raise user_error("place-elsewhere", {"place": args.into})
+    machine = far.machine_of(args.into)
+    here = functools.cache(partial(leaving.here_of, args, args.files, machine))
     with asking(args) as asker:
         signatures = {file: signing.signature_of(asker, file) for file in args.files}
         for file, one in signatures.items():
@@ -293,11 +292,11 @@ def _import(args: argparse.Namespace) -> int:
         trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
         if args.dry_run or not trusted:
             inside = [_look_inside(args, file, here()) for file in args.files]
-            if not far.is_far(args.into):
+            if args.dry_run or not machine:
                 compared = _compare(args, inside, here())
                 if args.dry_run:
                     return compared
-            elif not args.json:  # what of it is new is not known here
+            elif not args.json:  # what of it is new is known once it is there
                 for told in inside:
                     _print_inside(told)
                 _warn(inside)
@@ -306,8 +305,8 @@ def _import(args: argparse.Namespace) -> int:
                 output.note(nothing)
                 return 1
         manifests = {file: one["manifest"] for file, one in signatures.items()}
-        if machine := far.machine_of(args.into):
-            return crossing.import_(args, machine, manifests)
+        if machine:
+            return crossing.import_(args, machine, manifests, here)
         env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
         answer: bundles.ImportResult = asker.ask(
             IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
@@ -328,12 +327,16 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
 
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
     """Print what is inside and what of it is new in the target; ends as an import would."""
-    with asking(args) as asker:
-        env, _ = leaving.tell_names(args, asker.engine, args.files, lambda: here)
+    machine = far.machine_of(args.into)
+    with asking(args, machine) as asker, crossing.sent(asker, args.files) as at:
+        sent = [at[file] for file in args.files]
+        env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
-            protocol.COMPARE, files=args.files, into=args.into, rows=args.json, env=env
+            protocol.COMPARE, files=sent, into=args.into, rows=args.json, env=env
         )
     files = answer["files"]
+    for compared, name in zip(files, args.files, strict=True):
+        compared["file"] = name
     new = _summed([one["new"] for one in files])
     there = _summed([one["there"] for one in files])
     differs = _summed([one["differs"] for one in files])
@@ -354,7 +357,7 @@ def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Her
         for row in rows:
             marks[row["file"], row["kind"], row["inside"]].append(row)
         for file, entry in ((one.file, entry) for one in inside for entry in one.entries):
-            mark = marks[file, *entry.identity]
+            mark = marks[at[file], *entry.identity]
             first = mark.pop(0) if mark else None
             about = {"outcome": first and first["outcome"], "into_path": first and first["path"]}
             output.emit({**entry.to_json(), **about})
@@ -415,8 +418,8 @@ def copy(args: argparse.Namespace) -> int:
         nothing, question = "Nothing was copied.", f"Copy to {printable(args.target)}"
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
-    names = from_file and what == "folder" and local
-    here = partial(leaving.here_of, args, [args.source])
+    names = from_file and what == "folder"
+    here = partial(leaving.here_of, args, [args.source], far.machine_of(args.source))
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
     if len(machines) > 1:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from contextlib import nullcontext
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving
+from torchkeeper.cli import leaving, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
@@ -17,20 +17,39 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
 
 if TYPE_CHECKING:
+    from torchkeeper.client.carrying import Here
     from torchkeeper.engine.messages import bundles
     from torchkeeper.verdict.probed import Env
 
 
-def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]) -> int:
+@contextlib.contextmanager
+def sent(asker: Asker, files: Sequence[str]) -> Iterator[dict[str, str]]:
+    """What files of here are called on the machine that is asked, where they are while it lasts."""
+    if machine := asker.engine.machine:
+        with ferry.sent(machine, files, asker.carried) as there:
+            yield there
+    else:
+        yield {file: file for file in files}
+
+
+def import_(
+    args: argparse.Namespace, machine: str, manifests: Mapping[str, str],
+    here: Callable[[], Here | None],
+) -> int:  # fmt: skip
     """torchkeeper import into a place on another machine, of files that were looked at here."""
     with Engine(machine) as engine:
         asker = Asker(engine, args.json)
-        with ferry.sent(machine, args.files, asker.carried) as there:
+        with sent(asker, args.files) as there:
+            files = [there[file] for file in args.files]
+            env, abouts = leaving.tell_names(args, engine, files, here)
             answer: bundles.ImportResult = asker.ask(
-                IMPORT, files=list(there.values()), into=args.into,
+                IMPORT, files=files, into=args.into, env=env,
                 manifests={there[file]: manifest for file, manifest in manifests.items()},
             )  # fmt: skip
-    return asker.end(args, IMPORT, {**answer, "env": None}, args.into)
+    code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
+    if answer["entries"] and not args.json:
+        output.notes(carrying.advice(abouts, env))
+    return code
 
 
 def exported(asker: Asker, file: str, replace: bool = True, **asked: Any) -> bundles.ExportResult:
@@ -59,7 +78,8 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
         maker = leaving.maker_of(args, args.source) if objects else None
 
         def names(file: str) -> str | None:
-            here = partial(leaving.here_of, args, [file])
+            # The one that is named is of the place that has built them.
+            here = partial(carrying.here_of, None if objects else args.env, [file], to.machine)
             return leaving.tell_names(args, to, [file], here)[0]
 
         asks = partial(_ask, args, there), partial(_ask, args, asker)
@@ -80,5 +100,5 @@ def asked(args: argparse.Namespace, engine: Engine, maker: Env | None) -> bundle
 
 
 def _ask(args: argparse.Namespace, asker: Asker, op: str, asked: Mapping[str, object]) -> Any:
-    with leaving.telling_secrets(args, asker) if op == COPY else nullcontext():
+    with leaving.telling_secrets(args, asker) if op == COPY else contextlib.nullcontext():
         return asker.ask(op, **asked)

@@ -39,9 +39,9 @@ def maker_of(args: argparse.Namespace, folder: str | None = None) -> Env | None:
         return carrying.maker_of(args.env, folder)
 
 
-def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
+def here_of(args: argparse.Namespace, files: Sequence[str], machine: str = "") -> Here | None:
     """As ``carrying.here_of``, with the interpreter of --env."""
-    return carrying.here_of(args.env, files)
+    return carrying.here_of(args.env, files, machine)
 
 
 def tell_names(

@@ -102,14 +102,15 @@ def maker_of(env: str | None, folder: str | None = None) -> Env | None:
         return None
 
 
-def here_of(env: str | None, files: Sequence[str]) -> Here | None:
-    """The interpreter whose verdicts are wanted, as of ``maker_of``; None without a torch, or
-    anything to be judged.
+def here_of(env: str | None, files: Sequence[str], machine: str = "") -> Here | None:
+    """The interpreter of a machine whose verdicts are wanted, as of ``maker_of``; None without a
+    torch, or anything to be judged.
     """
-    facts = maker_of(env) if all(map(os.path.isfile, files)) else None
+    files = [] if machine else files  # those there are what was sent
+    facts = maker_of(env, machine or None) if all(map(os.path.isfile, files)) else None
     if facts is None:
         return None
-    return Here(interpreters.chosen(env), str(facts["torch"]), facts)
+    return Here(interpreters.chosen(env, machine), str(facts["torch"]), facts)
 
 
 def claims_of(listed: ListResult) -> Claims:

@@ -30,12 +30,12 @@ def copy(
     told: ferry.Told = lambda *_: None, direct: bool = False,
 ) -> CopyResult:  # fmt: skip
     """What comes of a copy. ask, ask_there: of the source, and of the target. names: has the target
-    name the objects in a bundle for an environment here, and tells that. direct: the machine of the
-    source sends the bundle to that of the target, by its own ssh. Raises UserError.
+    name the objects in a bundle for an environment there, and tells that. direct: the machine of
+    the source sends the bundle to that of the target, by its own ssh. Raises UserError.
     """
     source, target, select = asked["place"], asked["into"], asked.get("select", {})
     machine, to = far.machine_of(source), far.machine_of(target)
-    here = not to and scheme_of(target).becomes(target) == "folder"
+    named = scheme_of(target).becomes(target) == "folder"
     first: CopyResult | None = None
     if os.path.isfile(source):
         check_policy(source, ask(SIGNATURE, {"file": source, "signers": signers_file()}))
@@ -49,7 +49,7 @@ def copy(
                 made = ferry.name(machine)
                 stack.callback(ferry.drop, [made])
             # What comes to a folder of the user's is read by nobody else.
-            secrets = "allow" if here else asked.get("secrets")
+            secrets = "allow" if named and not to else asked.get("secrets")
             first = ask(
                 COPY, {**asked, "into": made, "secrets": secrets, "dry": False, "env": None}
             )
@@ -61,7 +61,7 @@ def copy(
             _hand_over(ask, ask_there, made, sent)
         elif to:
             sent = stack.enter_context(ferry.sent(to, [sent], told))[sent]
-        env = names(sent) if here else None
+        env = names(sent) if named else None
         whole = {**asked, "place": sent, "select": {}, "builders": None, "env": env}
         done: CopyResult = ask_there(COPY, whole)
     done["place"] = source

@@ -18,7 +18,8 @@ LOOKS = frozenset({
     protocol.LIST, protocol.DU, protocol.SUM, protocol.HOLD, protocol.SHOW, protocol.DETAIL,
     protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE, protocol.PROBE,
     protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT,
-    protocol.EXPORT, protocol.TRASH, protocol.TARGET, protocol.LEAKS,
+    protocol.EXPORT, protocol.TRASH, protocol.TARGET, protocol.LEAKS, protocol.ORIGIN,
+    protocol.NAMES, protocol.NAMED, protocol.COMPARE,
 })  # fmt: skip
 #: What changes a place.
 CHANGES = frozenset({

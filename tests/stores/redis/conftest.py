@@ -8,27 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import once
-from tests.redis_server import Server, certificates, dump, serving
+from tests.redis_server import Server, certificates, serving
 
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("redis"), "--proto-max-bulk-len", "512mb") as server:
         yield server
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    """An empty server."""
-    running("FLUSHALL")
-    return running
-
-
-@pytest.fixture
-def full(server: Server) -> Server:
-    """A server with what torch 2.9.1 left in one."""
-    server.load(dump())
-    return server
 
 
 @pytest.fixture(scope="session")

@@ -34,13 +34,14 @@ _OPERATIONS = frozenset({
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
-    protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE,
+    protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE, protocol.ORIGIN, protocol.NAMES,
+    protocol.NAMED, protocol.COMPARE,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM, protocol.RUN})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
-    "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
+    "place", "places", "into", "output", "file", "files", "nearest", "beside", "manifests", "sent",
     "scratch", "folder", "trace",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.

@@ -63,7 +63,9 @@ class Carried(QObject):
             self._placed.emit(job, message.rows)
 
         def names(file: str) -> str | None:
-            find = partial(carrying.here_of, asked["env"], [file])
+            # The one that is named is of this machine.
+            env = None if to.machine else asked["env"]
+            find = partial(carrying.here_of, env, [file], to.machine)
             here, _ = carrying.tell_names(to, [file], find, False)
             return here and here.python
 
