@@ -203,8 +203,8 @@ class Operations(QObject):
         told: Values = {"recipes": known.recipes, "only": known.only}
         if not machine:
             return told
-        there: Values
-        there = yield self._look(sending.send, machine, known.recipes, self._carried.of(job))
+        what = machine, known.recipes, self._carried.of(job)
+        there: Values = yield self._look(sending.send, *what)
         return {**told, **there}
 
     def follow(self, machine: str, one: Past) -> Job:
@@ -414,9 +414,8 @@ class Operations(QObject):
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
             if far.machine_of(place) == far.machine_of(into):
                 return (yield from ask({}))
-            result: Values
-            result = yield self._look(self._carried.copy, job, params, hold, direct)
-            return result
+            done: Values = yield self._look(self._carried.copy, job, params, hold, direct)
+            return done
 
         start = _Start(protocol.COPY, params, hold=hold, before=before, steps=steps)
         title = self.tr("Copy to {}").format(_short(into))
