@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.client import temporary
@@ -39,5 +38,5 @@ def copy(
             size = make(made, "allow" if named and not to else secrets)
             if machine:
                 ferry.fetch(made, file, size, told=told)
-        with ferry.sent(to, [file], told) if to else nullcontext({file: file}) as there:
+        with ferry.sent(to, [file], told) as there:
             return give(there[file], named)
