@@ -78,6 +78,7 @@ def test_what_is_to_be_signed_is_not_sent_unsigned(
             ran = tk(*command)
             assert ran.objects[-1]["error"]["code"] == "signature-required"
         assert not (there.home / "new").exists()
+        shutil.copy(file, there.home / "b.torchcache")
         there_too = tk("copy", "--trust", "--json", there.place("b.torchcache"), there.place("new"))
         assert there_too.objects[-1]["error"]["code"] == "place-elsewhere"
     finally:

@@ -7,6 +7,7 @@ import functools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import far
+from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
@@ -304,14 +305,17 @@ def _import(args: argparse.Namespace) -> int:
             if not trusts(nothing, TRUST, "the file", question):
                 output.note(nothing)
                 return 1
-        manifests = {file: one["manifest"] for file, one in signatures.items()}
-        if machine:
-            return crossing.import_(args, machine, manifests, here)
-        env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
-        answer: bundles.ImportResult = asker.ask(
-            IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
-        )
-    code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
+        with (
+            asking(args, machine) if machine else nullcontext(asker) as to,
+            ferry.sent(machine, args.files, to.carried) as at,
+        ):
+            files = [at[file] for file in args.files]
+            env, abouts = leaving.tell_names(args, to.engine, files, here)
+            answer: bundles.ImportResult = to.ask(
+                IMPORT, files=files, into=args.into, env=env,
+                manifests={at[file]: one["manifest"] for file, one in signatures.items()},
+            )  # fmt: skip
+    code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
     if answer["entries"] and not args.json:
         output.notes(carrying.advice(abouts, env))
     return code
@@ -328,7 +332,10 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
     """Print what is inside and what of it is new in the target; ends as an import would."""
     machine = far.machine_of(args.into)
-    with asking(args, machine) as asker, crossing.sent(asker, args.files) as at:
+    with (
+        asking(args, machine) as asker,
+        ferry.sent(machine, args.files, asker.carried) as at,
+    ):
         sent = [at[file] for file in args.files]
         env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(

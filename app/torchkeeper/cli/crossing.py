@@ -1,55 +1,24 @@
-"""Copies and imports from one machine to another."""
+"""Copies from one machine to another."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving, output
+from torchkeeper.cli import leaving
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
+from torchkeeper.engine.protocol import COPY, EXPORT
 
 if TYPE_CHECKING:
-    from torchkeeper.client.carrying import Here
     from torchkeeper.engine.messages import bundles
     from torchkeeper.verdict.probed import Env
-
-
-@contextlib.contextmanager
-def sent(asker: Asker, files: Sequence[str]) -> Iterator[dict[str, str]]:
-    """What files of here are called on the machine that is asked, where they are while it lasts."""
-    if machine := asker.engine.machine:
-        with ferry.sent(machine, files, asker.carried) as there:
-            yield there
-    else:
-        yield {file: file for file in files}
-
-
-def import_(
-    args: argparse.Namespace, machine: str, manifests: Mapping[str, str],
-    here: Callable[[], Here | None],
-) -> int:  # fmt: skip
-    """torchkeeper import into a place on another machine, of files that were looked at here."""
-    with Engine(machine) as engine:
-        asker = Asker(engine, args.json)
-        with sent(asker, args.files) as there:
-            files = [there[file] for file in args.files]
-            env, abouts = leaving.tell_names(args, engine, files, here)
-            answer: bundles.ImportResult = asker.ask(
-                IMPORT, files=files, into=args.into, env=env,
-                manifests={there[file]: manifest for file, manifest in manifests.items()},
-            )  # fmt: skip
-    code = asker.end(args, IMPORT, {**answer, "env": env}, args.into)
-    if answer["entries"] and not args.json:
-        output.notes(carrying.advice(abouts, env))
-    return code
 
 
 def exported(asker: Asker, file: str, replace: bool = True, **asked: Any) -> bundles.ExportResult:

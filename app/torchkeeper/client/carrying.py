@@ -106,9 +106,8 @@ def here_of(env: str | None, files: Sequence[str], machine: str = "") -> Here | 
     """The interpreter of a machine whose verdicts are wanted, as of ``maker_of``; None without a
     torch, or anything to be judged.
     """
-    files = [] if machine else files  # those there are what was sent
-    facts = maker_of(env, machine or None) if all(map(os.path.isfile, files)) else None
-    if facts is None:
+    there = machine or all(map(os.path.isfile, files))  # where they were sent, they are
+    if not there or (facts := maker_of(env, machine or None)) is None:
         return None
     return Here(interpreters.chosen(env, machine), str(facts["torch"]), facts)
 

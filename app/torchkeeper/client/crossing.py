@@ -59,7 +59,7 @@ def copy(
             sent = ferry.name(to)
             stack.callback(ferry.drop, [sent])
             _hand_over(ask, ask_there, made, sent)
-        elif to:
+        else:
             sent = stack.enter_context(ferry.sent(to, [sent], told))[sent]
         env = names(sent) if named else None
         whole = {**asked, "place": sent, "select": {}, "builders": None, "env": env}

@@ -43,13 +43,14 @@ def name(machine: str, suffix: str = SUFFIX) -> str:
 @contextlib.contextmanager
 def sent(machine: str, files: Sequence[str], told: Told) -> Iterator[dict[str, str]]:
     """What ``send`` says of each file, which is there while it lasts, but for what the next time
-    goes on with. Raises UserError.
+    goes on with; of this machine, "", its name. Raises UserError.
     """
-    there = {file: send(machine, file, told) for file in files}
+    there = {file: send(machine, file, told) if machine else file for file in files}
     try:
         yield there
     finally:
-        drop(there.values())
+        if machine:
+            drop(there.values())
 
 
 def send(machine: str, file: str, told: Told = lambda *_: None) -> str:
