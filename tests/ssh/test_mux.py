@@ -300,6 +300,24 @@ def test_what_is_remembered_of_small_chunks_takes_bounded_room() -> None:
     assert len(ours._chunks) == len(ours._numbers) < 70_000
 
 
+@pytest.mark.parametrize("dropped", [False, True])
+def test_what_was_not_asked_for_is_no_work(tmp_path: Path, dropped: bool) -> None:
+    """A frame of a few bytes may stand for a million chunks, and who hears of that can be gone."""
+    ab, ba = os.pipe(), os.pipe()
+    end, word = End(ba[0], ab[1]), past.packed(b"\n", 6)
+    if dropped:
+        end.add(1, 1, os.open(tmp_path / "x", os.O_WRONLY | os.O_CREAT), reads=False)
+        end.drop(1)
+        end.took(mux.HEAD.pack(mux.CHUNKS + 1, 1, len(word)) + word)
+        end._astray = 40
+    else:
+        end._past.add(b"\n")
+    again = mux.HEAD.pack(mux.SAME + 1, 1, past.RUN.size) + past.RUN.pack(0, mux.WINDOW)
+    with pytest.raises(mux.Broken):
+        end.took(again)
+    assert end._past._next < 50
+
+
 def test_what_is_asked_for_and_not_read_ends_the_connection() -> None:
     """Each frame makes one that is longer."""
     ab, ba = os.pipe(), os.pipe()

@@ -24,7 +24,7 @@ from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import far_end, mux, protocol
+from torchkeeper.engine import far_end, mux, past, protocol
 
 
 @contextmanager
@@ -143,6 +143,8 @@ UNASKED = {
     "deep": (mux.OPEN, 3, b"[" * 9000),
     "no name": (mux.OPEN, 3, b'{"file": 1, "writes": false}'),
     "no interpreter": (mux.OPEN, 3, b'{"python": ["sh"]}'),
+    "what engines say": (mux.CHUNKS + 1, 1, past.packed(b"\n", 6)),
+    "what engines said": (mux.SAME + 1, 1, bytes(past.RUN.size)),
 }
 
 

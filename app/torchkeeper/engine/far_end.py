@@ -26,6 +26,7 @@ from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.fence import Fence
 from torchkeeper.engine.mux import (
+    CHUNKS,
     DATA,
     ENDED,
     OPEN,
@@ -37,6 +38,7 @@ from torchkeeper.engine.mux import (
     Broken,
     Mux,
     Silent,
+    _Stream,
 )
 from torchkeeper.stores import parts, processes
 
@@ -238,6 +240,11 @@ class Far(Mux):
                 self.wake(lambda: joins(None, code, **params))
 
         threading.Thread(target=connect, name="connect", daemon=True).start()
+
+    def _unpacked(self, kind: int, payload: bytes, stream: _Stream | None) -> bytes:
+        if kind >= CHUNKS:
+            raise Broken("what engines say comes from here")
+        return super()._unpacked(kind, payload, stream)
 
     def closed(self, channel: int) -> None:
         if channel in self._joined:

@@ -94,6 +94,8 @@ class Mux:
         self._streams: dict[tuple[int, int], _Stream] = {}
         self._calls: deque[Callable[[], None]] = deque()
         self._past = past.Past()
+        #: Bytes that may still come of streams that were dropped.
+        self._astray = 0
         #: Runs of a stream that have not gone yet; and when all that is to go has to.
         self._same: tuple[_Stream, list[list[int]]] | None = None
         self._due = 0.0
@@ -123,7 +125,9 @@ class Mux:
     def drop(self, channel: int) -> None:
         """Close what is left of a channel."""
         for key in [key for key in self._streams if key[0] == channel]:
-            os.close(self._streams.pop(key).handle)
+            stream = self._streams.pop(key)
+            os.close(stream.handle)
+            self._astray += 0 if stream.reads else stream.credit
 
     def frame(self, kind: int, channel: int, payload: bytes = b"", now: bool = True) -> None:
         """Send one, after all that was said before it; now: somebody waits for it."""
@@ -238,9 +242,9 @@ class Mux:
             return None
         if OPEN <= kind < PACKED or kind > ALIVE:
             return self.control(kind, channel, payload)
-        if kind >= PACKED:
-            payload = self._unpacked(kind, payload)
         stream = self._streams.get((channel, kind % GRANT))
+        if kind >= PACKED:
+            payload = self._unpacked(kind, payload, stream)
         if stream is None:
             return None  # it has ended meanwhile
         if stream.reads != (GRANT <= kind < OPEN):
@@ -259,15 +263,23 @@ class Mux:
             raise Broken("more was granted than there is")
         return None
 
-    def _unpacked(self, kind: int, payload: bytes) -> bytes:
-        """What a frame stands for. Raises Broken."""
+    def _unpacked(self, kind: int, payload: bytes, stream: _Stream | None) -> bytes:
+        """What a frame stands for. A few bytes may stand for many: what was not asked for is no
+        work. Raises Broken.
+        """
+        room = stream.credit if stream else self._astray
         try:
             if kind >= SAME:
-                return self._past.again(payload, WINDOW)
-            data = past.unpacked(payload, PIECE)  # never nothing, which would be an end
+                data = self._past.again(payload, room)
+            else:
+                data = past.unpacked(payload, PIECE)  # never nothing, which would be an end
         except ValueError as e:
             raise Broken(f"of a frame {e}") from e
-        if kind >= CHUNKS:
+        if kind >= CHUNKS and len(data) > room:
+            raise Broken("more has come than was asked for")
+        if kind >= CHUNKS and not stream:
+            self._astray -= len(data)
+        if CHUNKS <= kind < SAME:
             at = 0
             for chunk in past.cut(data):
                 self._past.add(chunk)
