@@ -473,7 +473,25 @@ def test_one_is_added_where_a_server_is(
     type_in(qtbot, dialog.address, "ssh://ada:pw@there/x")
     click(qtbot, dialog.go)
     assert "password" in str(dialog.trial.notice.error) and dialog.isVisible()
+    # A machine alone stands for the caches that it has.
     dialog.address.clear()
+    type_in(qtbot, dialog.address, "ssh://there/")
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: barred(window) == "no-cache-there")
+    assert "ssh://there/~/folder" in window.error_bar.remedy.text()
+    assert not window.places.rowCount() or window.places.places[0].near
+    caches = [there.home / name for name in ("inductor", "kernels")]
+    shutil.copytree(fixture_cache, caches[0])
+    caches[1].mkdir()
+    there.rc.write_text(f"export TORCHINDUCTOR_CACHE_DIR={caches[0]} TRITON_CACHE_DIR={caches[1]}")
+    line.close_all()
+    window.open_paths(["ssh://there"])
+    shown(qtbot, window, there.place(caches[0]))
+    assert window.entries.total > 0 and "2 caches of there" in window.statusBar().currentMessage()
+    assert [one.path for one in window.places.places if one.added] == [*map(there.place, caches)]
+    for row in (1, 0):
+        window.places.remove(window.places.row_of(there.place(caches[row])))
+    dialog = window.servers.add_server()
     type_in(qtbot, dialog.address, place)
     assert not dialog.password.isEnabled() and not dialog.test.isEnabled()
     click(qtbot, dialog.go)

@@ -63,3 +63,9 @@ def test_what_cannot_be_done_there_says_so(tk: Tk, there: Machine, fixture_cache
         ran = tk("check", "--json", place, "--env", env)
         assert ran.objects[-1]["error"]["code"] == code, ran
     assert tk("ssh://a b/x").code in (1, 2, 3)
+    sessions = there.sessions()
+    for command in ("ls", "du", "check", "purge"):  # nobody means all that the machine has
+        for alone in ("ssh://there", "ssh://there/"):
+            ran = tk(command, alone)
+            assert ran.code == 2 and "torchkeeper places ssh://there" in ran.err, ran
+    assert there.sessions() == sessions

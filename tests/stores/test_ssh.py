@@ -15,7 +15,7 @@ from torchkeeper.stores.ssh import parse
         ("ssh://gpu1/srv/cache", "ssh://gpu1/srv/cache", "/srv/cache"),
         ("SSH://gpu1/srv/", "ssh://gpu1/srv", "/srv"),
         ("ssh://gpu1", "ssh://gpu1", ""),
-        ("ssh://gpu1/", "ssh://gpu1/", "/"),
+        ("ssh://gpu1/", "ssh://gpu1", ""),
         ("ssh://gpu1//srv/./x", "ssh://gpu1/srv/x", "/srv/x"),
         ("ssh://gpu1/~", "ssh://gpu1/~", "~"),
         ("ssh://gpu1/~/a/", "ssh://gpu1/~/a", "~/a"),

@@ -59,7 +59,7 @@ def places(machine: str = "") -> list[str]:
 
     machine: as ``"ssh://host"``; empty for this one.
     """
-    machine = named(machine) if machine else ""
+    machine = named(machine, alone=True) if machine else ""
     if machine and not far.is_far(machine):
         raise misuse(f"{machine} is no machine.", "", "Name one, as ssh://host.")
     with contextlib.closing(Asker(python=machine or None)) as asker:

@@ -31,7 +31,7 @@ EXITS = (
         "recipe-wrong", "recipe-syntax", "recipe-program", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "ssh-address-wrong", "places-apart", "hosts-name", "hosts-group",
+        "address-wrong", "ssh-address-wrong", "place-machine", "places-apart", "hosts-name", "hosts-group",
         "hosts-none", "hosts-unknown", "environment-wanted",
         "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
         "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",

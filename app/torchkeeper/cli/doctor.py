@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
-    command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
+    command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place_or_machine,
                          help="cache folders and redis:// servers; by default those that the "
                               "environment uses, and this user's others in brief; ssh://HOST: "
                               "those of another machine")  # fmt: skip

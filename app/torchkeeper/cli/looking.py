@@ -63,19 +63,26 @@ def path(text: str) -> str:
     return os.path.abspath(text)
 
 
-def place(text: str) -> str:
-    """A place: an absolute path, or a server, whose password is taken out and kept apart."""
+def place(text: str, *, alone: bool = False) -> str:
+    """A place: an absolute path, or a server, whose password is taken out and kept apart; or a
+    machine ``alone``.
+    """
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     from torchkeeper.client.secrets import named, typed
 
     try:
-        name = named(text)
+        name = named(text, alone=alone)
         if typed(text):
             _warn_of_typed()
         return name
     except UserError as error:
         raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
+
+
+def place_or_machine(text: str) -> str:
+    """A place, or another machine, which stands for all places there."""
+    return place(text, alone=True)
 
 
 def server(text: str) -> str:
@@ -121,7 +128,7 @@ def far_folder(text: str) -> str:
     """A folder on another machine."""
     if not far.is_far(text):
         raise argparse.ArgumentTypeError("it is none, as ssh://HOST/PATH is; here use “cd”")
-    return place(text)
+    return place_or_machine(text)  # which is its home
 
 
 def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:

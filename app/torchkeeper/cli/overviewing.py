@@ -41,7 +41,7 @@ _GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", "BY")
 
 def add_overview(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("places", metavar="PLACE", nargs="*", type=looking.place, help="cache folders, bundles or "
+    add("places", metavar="PLACE", nargs="*", type=looking.place_or_machine, help="cache folders, bundles or "
         "redis:// servers; ssh://HOST are all on another machine; by default all that “torchkeeper "
         "places” finds")  # fmt: skip
     hosts.add_group(command)

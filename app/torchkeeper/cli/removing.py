@@ -10,6 +10,7 @@ from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.cli import contract, hosts, listing, looking, output, overviewing
 from torchkeeper.cli.asking import Asker, asking, completing, engine_of, say_finding
 from torchkeeper.cli.overviewing import know_all, measure
+from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
@@ -41,9 +42,9 @@ def folder(text: str) -> str:
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("places", metavar="PLACE", nargs="*", type=looking.place, help="a cache folder or a "
-        "redis:// server; with --suggest several, by default all known ones; ssh://HOST: those of "
-        "another machine")  # fmt: skip
+    add("places", metavar="PLACE", nargs="*", type=looking.place_or_machine, help="a cache folder "
+        "or a redis:// server; with --suggest several, by default all known ones; ssh://HOST: "
+        "those of another machine")  # fmt: skip
     hosts.add_group(command)
     looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
@@ -93,7 +94,7 @@ def purge(args: argparse.Namespace) -> int:
             "Each place has its own preview and its own undo.",
             "Name one, or add --suggest to see dead entries in several.",
         )
-    (args.place,) = args.places
+    args.place = secrets.named(*args.places)
     if not args.dry_run:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)

@@ -34,8 +34,10 @@ _ELSEWHERE = {"keyring.backends.chainer", *_BACKENDS.values()} - {_BACKENDS.get(
 _given: dict[str, str] = {}
 
 
-def named(text: str) -> str:
-    """The name of a place, an address without its password, which is kept. Raises UserError."""
+def named(text: str, *, alone: bool = False) -> str:
+    """The name of a place, an address without its password, which is kept. alone: or of a machine,
+    without the path that a place there has. Raises UserError.
+    """
     scheme = scheme_of(text)
     if scheme.local:
         if has_login(text) and not os.path.lexists(text):
@@ -45,8 +47,11 @@ def named(text: str) -> str:
         return scheme.normal(text)
     try:
         place, password = scheme.parted(text)
+        machine = scheme.machine(place)
     except Problem as problem:
         raise user_error(problem.code, problem.params) from None
+    if place == machine and not alone:
+        raise user_error("place-machine", {"machine": machine})
     if password:
         give(place, password)
     return place

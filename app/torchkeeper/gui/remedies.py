@@ -30,7 +30,7 @@ REMEDIES: dict[str, tuple[str, ...]] = {
     **_each("ssh-key-unknown ssh-key-changed ssh-denied ssh-host-unknown ssh-refused ssh-silent "
             "ssh-no-python ssh-python-old ssh-failed ssh-lost ssh-misspoken", "refresh"),
     **_each("place-not-folder", "add-folder"),
-    **_each("place-no-cache", "remove-place"),
+    **_each("place-no-cache place-machine", "remove-place"),
     **_each("place-not-server", "add-server"),
     **_each("place-unwritable place-unfinished", "doctor"),
     **_each("place-protected", "read-only"),

@@ -96,6 +96,8 @@ def parse(text: str) -> Address:
 def _path(text: str) -> str:
     """A path as the machine takes it."""
     path = unquote(text, errors="surrogateescape")
+    if not path.strip("/"):
+        return ""
     if any(ord(one) < 32 or ord(one) == 127 for one in path):
         raise _wrong("a path has no control characters")
     if len(path.encode(errors="surrogateescape")) > _LONGEST:
@@ -106,7 +108,7 @@ def _path(text: str) -> str:
         return posixpath.normpath(path[1:])
     if path.startswith("/~"):
         raise _wrong("“~” stands for the own home alone: /~/path")
-    return "/" + posixpath.normpath(path).lstrip("/") if path else ""
+    return "/" + posixpath.normpath(path).lstrip("/")
 
 
 def _wrong(why: str) -> Problem:

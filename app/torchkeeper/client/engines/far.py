@@ -246,7 +246,8 @@ class Names:
         """The path of a place there; waits for the machine where that is below the home."""
         from torchkeeper.stores.ssh import parse
 
-        path = parse(place).path or "/"
+        if not (path := parse(place).path):
+            raise user_error("place-machine", {"machine": place})
         if not path.startswith("~"):
             return path
         return os.path.join(_line(self.machine).hello().home, path[2:]).rstrip("/")

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.client import secrets
+from torchkeeper.client.engines import far
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
@@ -20,7 +21,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, host_of, machine_of
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import scheme_of
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import PlacesRow
     from torchkeeper.gui.context import Context
     from torchkeeper.stores.shapes import Owned
+
+
+#: Caches of another machine that go on the list at once; and milliseconds for what is said of them.
+_THERE, _SAID_MS = 64, 10_000
 
 
 class Discovery(QObject):
@@ -155,9 +160,12 @@ class Opening(QObject):
         """Open each path as what it is; places: folders are places, whatever is in them."""
         for server in (path for path in paths if not scheme_of(path).local):
             try:
-                self._show(secrets.named(server))
+                place = secrets.named(server, alone=True)
             except UserError as e:
                 self._context.tell(e)
+            else:
+                alone = place == machine_of(place)
+                self._seek(place) if alone else self._show(place)
         if paths := [path for path in paths if scheme_of(path).local]:
             self._looks += 1
             listener = Listener(result=self._looked, failed=self._failed)
@@ -180,6 +188,36 @@ class Opening(QObject):
         self._context.places.add(place)
         self._context.places_pane.choose(place)
         self._context.pages.go(ENTRIES)
+
+    def _seek(self, machine: str) -> None:
+        """Have the caches of another machine on the list, and show the first."""
+        context, host, rows = self._context, host_of(machine), list["PlacesRow"]()
+
+        def known(_: object) -> None:
+            there = [x["path"] for x in far.placed(machine, rows) if x["exists"]]
+            found = [x for x in there if machine_of(x, way=True) == machine][:_THERE]
+            if not found:
+                what = self.tr("{} has no cache where programs look for one.").format(host)
+                remedy = self.tr("Name the folder of one: {}/~/folder is below the home there.")
+                failed(UserError(what, "", remedy.format(machine), code="no-cache-there"))
+                return
+            for place in found:
+                context.places.add(place)
+            self._show(found[0])
+            said = self.tr("1 cache of {1} is on the list now.")
+            if len(found) > 1:
+                said = self.tr("{0} caches of {1} are on the list now; this is the first.")
+            context.say(said.format(len(found), host), _SAID_MS)
+
+        def failed(error: UserError) -> None:
+            # Of this machine, whatever place is shown.
+            about = {**error.params, "place": machine}
+            told = error.what, error.why, error.remedy
+            context.tell(UserError(*told, code=error.code, params=about))
+
+        context.say(self.tr("Looking for the caches of {}…").format(host), _SAID_MS)
+        listener = Listener(rows=rows.extend, result=known, failed=failed)
+        context.engines.ask(protocol.PLACES, {}, listener, python=machine, shared=True)
 
     def _failed(self, error: UserError) -> None:
         self._looks -= 1

@@ -16,6 +16,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.listing import Listing
+from torchkeeper.gui.places.model import machine_of
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 
@@ -66,6 +67,9 @@ class Servers(QObject):
 
     def _take(self, dialog: ServerDialog) -> None:
         context, place, old = self._context, dialog.place, dialog.old
+        if place == machine_of(place):
+            context.open_paths([place])
+            return
         if old is not None and old.path != place:
             self._move(old.path, place, dialog.keeps_password)
         if dialog.password.text():

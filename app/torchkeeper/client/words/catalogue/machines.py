@@ -12,6 +12,11 @@ WORDS: dict[str, Words] = {
         "Expected: {why}.",
         "Write ssh://[user@]host[:port]/absolute/path, or /~/path from the home there.",
     ),
+    "place-machine": Words(
+        "{machine} is a machine, and no place on it.",
+        "The name of a place has a path, too.",
+        "“torchkeeper places {machine}” lists its caches; {machine}/~/folder is below the home there.",
+    ),
     "ssh-missing": Words(
         "No other machine can be reached.",
         "There is no ssh on PATH.",
