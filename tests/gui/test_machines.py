@@ -880,24 +880,23 @@ def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     recipe, python = str(tmp_path / "waits.toml"), f"ssh://there{sys.executable}"
     job = window.operations.warm(python, [recipe], place)
     qtbot.waitUntil(lambda: bool(job.there))
+    ident, began = job.there, job.started
+    config(there, Port=1)
     cut()
     qtbot.waitUntil(lambda: not job.active)
-    assert job.error is not None and job.error.code == "ssh-lost"
-    assert f"torchkeeper jobs ssh://there --follow {job.there}" in job.error.remedy
+    assert job.goes_on and job.error is not None and job.error.code == "ssh-lost"
+    assert f"torchkeeper jobs ssh://there --follow {ident}" in job.error.remedy
+    config(there)
     drawer = window.following.drawer
     drawer.go_in()
     window.listing.refresh()
-    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
-    (one,) = drawer.rows.there["ssh://there"]
-    assert (one.place, one.title) == (place, "Warming cache · there")
-    drawer.choose(one)
-    click(qtbot, drawer.follow)
-    again = drawer.job
-    assert again is not None and again is not job and again.there == job.there
-    qtbot.waitUntil(lambda: bool(again.variants))
+    qtbot.waitUntil(lambda: job.active and bool(job.variants))
+    assert window.jobs.jobs == (job,) and job.there == ident and drawer.job is job
+    assert began is not None and job.started is not None and job.started >= began
     click(qtbot, drawer.cancel_button)
-    qtbot.waitUntil(lambda: not again.active)
-    assert again.state is State.CANCELLED
+    qtbot.waitUntil(lambda: not job.active)
+    (same,) = window.jobs.jobs
+    assert same.state is State.CANCELLED
     assert not any("warm.job" in one for one in processes_under(there.home))
     # Who stops the jobs and closes the window means those there, too.
     last = window.operations.warm(python, [recipe], place)
@@ -972,8 +971,9 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     config(there)
     window.listing.refresh()
     qtbot.waitUntil(lambda: not job.goes_on and not job.active)
-    assert job.state is State.DONE and job.error is None, job.error
-    assert job.ended == job.over and not drawer.follow.isVisible()
+    (same,) = window.jobs.jobs
+    assert same is job and same.state is State.DONE and same.error is None, same.error
+    assert same.result and same.ended == same.over and not drawer.follow.isVisible()
     assert list(job.log)[:2] == [f"{there.home}/project yes", "the program"]
     assert drawer.detail.log.text().count("the program\n") == 1
     assert barred(window) != "ssh-lost"
@@ -983,9 +983,9 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     window.show_page("runs")
     qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id])
     settle(qtbot)
-    assert [one[7] for one in cells(page.list)] == ["3"] and window.jobs.jobs == (job,)
+    assert [one[7] for one in cells(page.list)] == ["3"]
     assert job.run is not None and list(job.run.words[:2]) == ["python3", "./serve.py"]
-    assert job.noted, page.save.toolTip()
+    assert page.save.isEnabled(), page.save.toolTip()
     (graph,) = kept.graphs
     key, (there_already,) = str(graph["key"]), cache.glob("fxgraph/*/*")
     shutil.copytree(there_already, cache / "fxgraph" / key[1:3] / key)

@@ -246,7 +246,7 @@ class Operations(QObject):
             if one is not None:
                 self.follow(machine, one, job)
             else:
-                job.error = user_error("job-gone")
+                job.error = user_error("job-gone", {})
                 self._jobs.touch(job)
 
         listener = Listener(rows=told.extend, result=listed)

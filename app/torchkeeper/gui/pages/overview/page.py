@@ -7,7 +7,6 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QSplitter
 
-from torchkeeper.client.engines.far import machine_of
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -19,7 +18,7 @@ from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.discovery import Discovery
-from torchkeeper.gui.places.model import host_of
+from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -397,7 +396,8 @@ class OverviewPage(Page):
 
     def _not_counted(self) -> str:
         """The places that are on the list, and on other machines."""
-        machines = [machine_of(one.path) for one in self._context.places.places if not one.near]
+        every = self._context.places.places
+        machines = [machine_of(one.path, way=True) for one in every if not one.near]
         hosts = say.together([*map(host_of, dict.fromkeys(machines))], _HOSTS)
         text = several(len(machines), "{n} place on {hosts} is not counted",
                        "{n} places on {hosts} are not counted", hosts=hosts)  # fmt: skip
