@@ -39,6 +39,7 @@ from torchkeeper.client.kept import runs
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
+from torchkeeper.gui.activity.shown import words
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
@@ -50,6 +51,7 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import Job, Selection, State
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.doctor.page import DoctorPage
+from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started
@@ -181,6 +183,10 @@ def test_a_way_that_breaks_is_told_and_found_again(
     window = open_window()
     place = opened(qtbot, window, there, fixture_cache)
     total = window.entries.total
+    overview = window.show_page("overview")
+    assert isinstance(overview, OverviewPage)
+    qtbot.waitUntil(lambda: "1 place on there is not counted" in overview.said.text())
+    window.show_page("entries")
     line.to("ssh://there")._process.kill()
     qtbot.waitUntil(lambda: window.error_bar.error is not None)
     assert barred(window) == "ssh-lost"
@@ -892,30 +898,35 @@ def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     recipe, python = str(tmp_path / "waits.toml"), f"ssh://there{sys.executable}"
     job = window.operations.warm(python, [recipe], place)
     qtbot.waitUntil(lambda: bool(job.there))
+    ident, began = job.there, job.started
+    config(there, Port=1)
     cut()
     qtbot.waitUntil(lambda: not job.active)
-    assert job.error is not None and job.error.code == "ssh-lost"
-    assert f"torchkeeper jobs ssh://there --follow {job.there}" in job.error.remedy
+    assert job.goes_on and job.error is not None and job.error.code == "ssh-lost"
+    assert f"torchkeeper jobs ssh://there --follow {ident}" in job.error.remedy
+    config(there)
     drawer = window.following.drawer
     drawer.go_in()
     window.listing.refresh()
-    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
-    (one,) = drawer.rows.there["ssh://there"]
-    assert (one.place, one.title) == (place, "Warming cache · there")
-    drawer.choose(one)
-    click(qtbot, drawer.follow)
-    again = drawer.job
-    assert again is not None and again is not job and again.there == job.there
-    qtbot.waitUntil(lambda: bool(again.variants))
+    qtbot.waitUntil(lambda: job.active and bool(job.variants))
+    assert window.jobs.jobs == (job,) and job.there == ident and drawer.job is job
+    assert began is not None and job.started is not None and job.started >= began
     click(qtbot, drawer.cancel_button)
-    qtbot.waitUntil(lambda: not again.active)
-    assert again.state is State.CANCELLED
+    qtbot.waitUntil(lambda: not job.active)
+    (same,) = window.jobs.jobs
+    assert same.state is State.CANCELLED
     assert not any("warm.job" in one for one in processes_under(there.home))
     # Who stops the jobs and closes the window means those there, too.
     last = window.operations.warm(python, [recipe], place)
     qtbot.waitUntil(lambda: bool(last.variants))
     window.closing.stop_jobs()
     qtbot.waitUntil(lambda: not any("detached" in one for one in processes_under(there.home)))
+
+
+def ended_there(there: Machine) -> list[bool]:
+    """Whether the jobs there have told what came of them."""
+    told = (there.home / ".cache/torchkeeper/jobs").glob("*/told")
+    return ['"type":"result"' in one.read_text().replace(" ", "") for one in told]
 
 
 def run(qtbot: QtBot, window: Window, text: str) -> Job:
@@ -961,32 +972,38 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     assert list(job.log) == [f"{there.home}/project yes", "the program"]
     (run_,) = cells(page.list)
     assert run_[1].startswith("there: python3 ./serve.py") and run_[7] == "runs"
+    config(there, Port=1)
     cut()
-    qtbot.waitUntil(lambda: not job.active)
+    qtbot.waitUntil(lambda: job.goes_on)
     assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: f"--follow {job.there}" in page.note.text())
     assert cells(page.list)[0][7] == "goes on"
-    # It is found again, followed, and kept.
     drawer = window.following.drawer
     drawer.go_in()
-    window.listing.refresh()
-    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
-    (one,) = drawer.rows.there["ssh://there"]
-    assert one.title.startswith("Run python3 ./serve.py") and one.kind == "run"
-    drawer.choose(one)
-    click(qtbot, drawer.follow)
-    again = window.jobs.jobs[0]
-    qtbot.waitUntil(lambda: len(again.graphs) == 1)
+    assert drawer.rows.items[0] is job and drawer.follow.isVisible()
+    assert words(job) == "Goes on there; no connection"
+    # It ends meanwhile; once there is a connection, it is followed, kept, and still one run.
     (there.home / "go").touch()
-    qtbot.waitUntil(lambda: not again.active)
+    qtbot.waitUntil(lambda: not any("serve.py" in one for one in processes_under(there.home)))
+    qtbot.waitUntil(lambda: any(ended_there(there)))
+    config(there)
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: not job.goes_on and not job.active)
+    (same,) = window.jobs.jobs
+    assert same is job and same.state is State.DONE and same.error is None, same.error
+    assert same.result and same.ended == same.over and not drawer.follow.isVisible()
+    assert list(job.log)[:2] == [f"{there.home}/project yes", "the program"]
+    assert drawer.detail.log.text().count("the program\n") == 1
+    assert barred(window) != "ssh-lost"
     (kept,) = runs.kept().runs
     assert (kept.code, kept.place, kept.machine) == (3, place, "ssh://there")
     assert kept.command[:2] == ("python3", "./serve.py")
     window.show_page("runs")
-    page.look_at(again)
     qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id])
     settle(qtbot)
-    assert not page.save.isEnabled() and "run it again" in page.save.toolTip()
+    assert [one[7] for one in cells(page.list)] == ["3"]
+    assert job.run is not None and list(job.run.words[:2]) == ["python3", "./serve.py"]
+    assert page.save.isEnabled(), page.save.toolTip()
     (graph,) = kept.graphs
     key, (there_already,) = str(graph["key"]), cache.glob("fxgraph/*/*")
     shutil.copytree(there_already, cache / "fxgraph" / key[1:3] / key)

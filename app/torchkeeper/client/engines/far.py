@@ -129,7 +129,7 @@ def path_of(machine: str, place: str) -> str:
 def goes_on(machine: str, job: str) -> str:
     """That a job of the machine goes on, and how it is found again."""
     command = f"torchkeeper jobs {shlex.quote(machine)}"
-    return tr("The job goes on there. Activity lists it once the window is connected again; "
+    return tr("The job goes on there. Activity shows it once the window is connected again; "
               "“{command} --follow {job}” follows it, “--end {job}” ends it.", command=command,
               job=shlex.quote(printable(job, 40)))  # fmt: skip
 
@@ -159,18 +159,21 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
         name = printable(row.get("about") or os.path.basename(place), 60)
         doing = outcomes.doing(op, name) or tr("Run {program}", program=name)
-        title = f"{doing} · {machine.removeprefix('ssh://')}"
         words, state = "", "running"
         if not row["lives"]:
+            ran = tr("Ran {program}", program=name)
+            doing = ran if op == protocol.RUN else tr("Warm-up of {place}", place=name)
             fault = fault or {"code": "job-gone", "params": {}}
             state = "done" if how.get("type") == "result" else "failed"
             state = "cancelled" if fault["code"] == "cancelled" else state
-            words = user_error(fault["code"], fault["params"]).what if state == "failed" else ""
+            words = tr("Ended") if state == "done" else ""
+            words = user_error(fault["code"], fault["params"]).what if state == "failed" else words
         elif 0 < (total := how.get("total") or 0) < _FAR and 0 <= how.get("done", 0) < _FAR:
             n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
             words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago
         done, asked = state == "done", ((tr("Place"), place),) if place else ()
+        title = f"{doing} · {machine.removeprefix('ssh://')}"
         found.append(Past(row["job"], op, title, place, state, done, *times, words, asked=asked))
     return found
 

@@ -113,7 +113,9 @@ def kept() -> Kept:
     """The jobs that are kept, none without a file. Raises UserError("jobs-unreadable")."""
     with failing_as("jobs-unreadable", file=path()), contextlib.suppress(FileNotFoundError):
         found, damaged = _understood(_read(path()))
-        jobs = sorted((one for one, _ in found), key=lambda one: -one.ended)
+        # One that was heard of again has ended twice.
+        last = {one.id: one for one, _ in found}
+        jobs = sorted(last.values(), key=lambda one: -one.ended)
         return Kept(jobs[:MAX_JOBS], damaged)
     return Kept([], 0)
 

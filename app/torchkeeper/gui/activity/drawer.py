@@ -453,6 +453,8 @@ class Drawer(QFrame):
         one, job = self._chosen, self.job
         there = one is not None and bool(self.rows.machine_of(one))
         running = one is not None and one.state == State.RUNNING
+        goes_on = job is not None and job.goes_on
+        self.follow.setText(self.tr("&Follow") if running or goes_on else self.tr("&Get result"))
         fruit = (one and one.fruit) or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (
@@ -460,7 +462,7 @@ class Drawer(QFrame):
         )
         for button, on in (
             (self.cancel_button, job.active if job else there and running),
-            (self.follow, there),
+            (self.follow, there or goes_on),
             (self.open, bool(fruit) or (job is not None and job.kind == RUN)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
             (self.verify, warmed and some),
@@ -494,7 +496,7 @@ class Drawer(QFrame):
 
     def _logged(self, job: Job, lines: list[str]) -> None:
         if job is self._chosen:
-            self.detail.log.add(lines)
+            (self.detail.log.add if lines else self.detail.log.show_lines)(lines)
 
     def _of_job(self, do: Callable[[Job], object]) -> Callable[[], None]:
         """What a button does that is about the chosen job of this session."""
@@ -506,7 +508,9 @@ class Drawer(QFrame):
         return pressed
 
     def _follow(self) -> None:
-        if isinstance(one := self._chosen, Past) and (machine := self.rows.machine_of(one)):
+        if self.job is not None:
+            self._context.operations.resume(self.job)
+        elif isinstance(one := self._chosen, Past) and (machine := self.rows.machine_of(one)):
             self._context.operations.follow(machine, one)
 
     def _cancel(self) -> None:

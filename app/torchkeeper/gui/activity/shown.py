@@ -49,6 +49,8 @@ def active(one: Shown) -> bool:
 def mark(one: Shown) -> tuple[str, str]:
     """The icon of a job and the name of its colour."""
     state = State(one.state)
+    if isinstance(one, Job) and one.goes_on:
+        return "running", "warning"
     return ("warning", "warning") if state is State.DONE and not one.good else _ICONS[state]
 
 
@@ -180,13 +182,13 @@ class JobRows(QtCore.QAbstractListModel):
         running: list[Shown] = [job for job in jobs if job.active]
         self._active = {job.id for job in jobs if job.active}
         groups = {self.tr("Running or waiting"): running}
-        # One whose line broke may go on.
-        followed = {job.there for job in jobs if job.state is not State.FAILED}
-        every = [one for some in self.there.values() for one in some if one.id not in followed]
-        groups[self.tr("On other machines")] = [*every]
+        # One whose line broke goes on as it is.
+        known = {job.there for job in jobs if job.goes_on or job.state is not State.FAILED}
+        every = [one for some in self.there.values() for one in some if one.id not in known]
+        groups[self.tr("On other machines")] = [*(job for job in jobs if job.goes_on), *every]
         now = time.time()
         for job in jobs:
-            if not job.active:
+            if not (job.active or job.goes_on):
                 groups.setdefault(day(job, now), []).append(job)
         for one in self.past:
             title = self.tr("Before this session · {}").format(day(one, now))
@@ -513,6 +515,7 @@ class JobStrip(QWidget):
         self.refresh()
 
     def _ended(self, job: Job) -> None:
+        self._failed = [one for one in self._failed if one is not job]
         if job.state is State.FAILED or (job.state is State.DONE and not job.good):
             self._failed.append(job)
         else:

@@ -48,6 +48,7 @@ class Following(QObject):
         """Hear what becomes of the jobs that these start."""
         operations.succeeded.connect(self._done)
         operations.failed.connect(self._failed)
+        operations.resumed.connect(self._resumed)
 
     @property
     def drawer(self) -> Drawer:
@@ -133,11 +134,14 @@ class Following(QObject):
             self._context.tell(job.error)
             self._told[job.kind, job.place] = job.error
 
+    def _resumed(self, job: Job) -> None:
+        if (error := self._told.pop((job.kind, job.place), None)) is not None:
+            self._context.over(error)
+
     def _done(self, job: Job) -> None:
         context, of = self._context, job.traits
         bar = context.undo_bar
-        if (error := self._told.pop((job.kind, job.place), None)) is not None:
-            context.over(error)
+        self._resumed(job)
         if of.trashes and job.place and job.result.get("receipt"):
             done = job.asked["also"]
             done.append(job)
@@ -211,8 +215,8 @@ class Notifier(QObject):
 
         took = job.elapsed(time.time()) or 0.0
         alone = self._alone()
-        # Who has cancelled it knows that it has ended.
-        if job.state is State.CANCELLED or not self.on:
+        # Who has cancelled it knows that it has ended; what goes on has not.
+        if job.state is State.CANCELLED or job.goes_on or not self.on:
             return
         if not alone and (took < LONG or front.in_front()):
             return

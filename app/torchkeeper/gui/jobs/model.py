@@ -131,7 +131,8 @@ class Job:
     scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
     done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
-    kept of it. there: what it is called on its machine, where it goes on without the connection.
+    kept of it. there: what it is called on its machine, where it goes on without the connection;
+    over: when it ended there, where that was before anybody here heard of it.
     """
 
     id: int
@@ -165,6 +166,7 @@ class Job:
     noted: list[str] = field(default_factory=list)
     run: programs.Ended | None = None
     there: str = ""
+    over: float | None = None
 
     @property
     def traits(self) -> Operation:
@@ -297,6 +299,8 @@ def state_text(job: Job) -> str:
         return _tr("Cancelling…")
     if job.state is State.CANCELLED:
         return _tr("Cancelled: {}").format(job.note) if job.note else _tr("Cancelled")
+    if job.goes_on:
+        return _tr("Goes on there; no connection")
     if job.state is State.FAILED:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:
@@ -361,7 +365,7 @@ class JobsModel(QAbstractListModel):
 
     #: A job has ended, in whatever way.
     finished = Signal(object)
-    #: Lines were added to the log of a job.
+    #: Lines were added to the log of a job; none where it begins anew.
     logged = Signal(object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -408,8 +412,14 @@ class JobsModel(QAbstractListModel):
         self.endRemoveRows()
 
     def begin(self, job: Job) -> None:
-        job.started, job.state = time.time(), State.RUNNING
+        job.started, job.state = job.started or time.time(), State.RUNNING
         self.touch(job)
+
+    def begin_again(self, job: Job) -> None:
+        """All that it tells is to be heard once more, from its beginning."""
+        kept = {name: getattr(job, name) for name in ("place", "asked", "kept_as", "there")}
+        vars(job).update(vars(Job(job.id, job.title, job.kind, **kept)))
+        self.logged.emit(job, [])
 
     def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
         if not job.active:
@@ -432,7 +442,7 @@ class JobsModel(QAbstractListModel):
     ) -> None:  # fmt: skip
         if not job.active:
             return
-        job.ended, job.state, job.error = time.time(), state, error
+        job.ended, job.state, job.error = job.over or time.time(), state, error
         job.now, job.note, job.result = "", note, result or {}
         job.flawed = job.traits.warms and bool(job.variants.bad)
         self.touch(job)

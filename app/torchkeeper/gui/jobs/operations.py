@@ -145,6 +145,8 @@ class Operations(QObject):
     succeeded = Signal(object)
     failed = Signal(object)
     changed = Signal(str)
+    #: A job is heard of again that went on without the connection.
+    resumed = Signal(object)
     #: The ssh-keygen of a job asks: the job, and a ``client.engines.questions.Question``.
     asked = Signal(object, object)
 
@@ -157,8 +159,12 @@ class Operations(QObject):
         self._kept: dict[int, int] = {}
         #: How the jobs that can be done once more were asked for.
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
+        #: The words of the programs that were begun here; and the machines that are connected.
+        self._lines: WeakKeyDictionary[Job, Sequence[str]] = WeakKeyDictionary()
+        self._connected = set[str]()
         self._signing = Signing(engines, jobs, self._kept.get, self.asked.emit)
         self._carried = Carried(jobs, self._findings, self._rows, self)
+        engines.reached.connect(self._told_way)
 
     def warm(
         self,
@@ -207,18 +213,54 @@ class Operations(QObject):
         there: Values = yield self._look(sending.send, *what)
         return {**told, **there}
 
-    def follow(self, machine: str, one: Past) -> Job:
-        """Follow a job that goes on on a machine, or has ended."""
+    def follow(self, machine: str, one: Past, own: Job | None = None) -> Job:
+        """Follow a job that goes on on a machine, or has ended, from its beginning. own: the job of
+        this window that it is.
+        """
         params = {"job": one.id, "op": one.kind, "place": one.place}
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
             result = yield from ask({})
-            return (yield from self._ran(job, (), result)) if one.kind == protocol.RUN else result
+            if one.kind == protocol.RUN:
+                return (yield from self._ran(job, self._lines.get(job, ()), result))
+            return result
 
+        job = own or self._jobs.add(one.title, one.kind, one.place or machine)
+        if own is not None:
+            self.resumed.emit(own)
+            self._jobs.begin_again(own)
+        job.there, job.started = one.id, one.began
+        job.over = None if one.state == State.RUNNING else one.ended
         start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind, steps=steps)
-        job = self._begin(one.title, one.place or machine, start)
-        job.there = one.id
+        self._run(job, start)
         return job
+
+    def resume(self, job: Job) -> None:
+        """Follow a job of this window that goes on on its machine."""
+        machine, told = far.machine_of(job.place), list[object]()
+
+        def listed(_: object) -> None:
+            if not job.goes_on:
+                return
+            one = next((x for x in far.jobs(machine, told) if x.id == job.there), None)
+            if one is not None:
+                self.follow(machine, one, job)
+            else:
+                job.error = user_error("job-gone", {})
+                self._jobs.touch(job)
+
+        listener = Listener(rows=told.extend, result=listed)
+        self._engines.ask(protocol.JOBS, {}, listener, python=machine, shared=True)
+
+    def _told_way(self, machine: str, state: object) -> None:
+        """There is news of the way to a machine (``Ways.reached``)."""
+        if state != "":
+            self._connected.discard(machine)
+            return
+        self._connected.add(machine)
+        for job in self._jobs.jobs:
+            if job.goes_on and far.machine_of(job.place) == machine:
+                self.resume(job)
 
     def run(self, text: str, folder: str, python: str, profile: str, machine: str = "") -> Job:
         """Run a program, and hear what it prints and looks up. text: its command line. python: the
@@ -239,7 +281,9 @@ class Operations(QObject):
         if machine:
             title = f"{title} · {host_of(machine)}"
         start = _Start(protocol.RUN, {}, machine or None, steps=steps)
-        return self._begin(title, machine or None, start, {"command": said})
+        job = self._begin(title, machine or None, start, {"command": said})
+        self._lines[job] = line
+        return job
 
     def _ran(self, job: Job, line: Sequence[str], result: Values) -> Steps[Values]:
         """Keep a run. line: the words of the command; none where it was begun elsewhere."""
@@ -468,7 +512,7 @@ class Operations(QObject):
 
     def can_repeat(self, job: Job) -> bool:
         """Whether a job that has ended can be done once more, as it was asked for."""
-        return not job.active and job in self._starts
+        return not (job.active or job.goes_on) and job in self._starts
 
     def repeat(self, job: Job) -> Job | None:
         """Do the same once more."""
@@ -606,9 +650,16 @@ class Operations(QObject):
             error = user_error(error.code, {**error.params, "place": job.place})
         elif job.scratch and error.params.get("place") == job.scratch:
             error = user_error(error.code, {**error.params, "place": os.path.dirname(job.scratch)})
+        machine = far.machine_of(job.place) if job.there else ""
+        broke = bool(machine) and error.code.startswith("ssh-")
+        if broke and job.there not in error.remedy:
+            on = far.goes_on(machine, job.there)
+            error = UserError(error.what, error.why, on, code=error.code, params=error.params)
         self._jobs.log(job, list(filter(None, str(error).splitlines())))
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
+        if broke and job.goes_on and machine in self._connected:
+            self.resume(job)  # it was connected again before this was heard
 
     def _stopped(self, job: Job) -> None:
         """It was cancelled; what a server has done until then stays."""

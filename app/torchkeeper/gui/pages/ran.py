@@ -51,8 +51,9 @@ def ended(job: Job) -> str:
 
 def about(job: Job) -> str:
     """What a program is at that is no kept run; why nothing is kept of it."""
-    on = f" {job.error.remedy}" if job.error and job.goes_on else ""
-    return job.run.nothing if job.run is not None else state_text(job) + on
+    if job.error and job.goes_on:
+        return f"{job.error.what} {job.error.remedy}"
+    return job.run.nothing if job.run is not None else state_text(job)
 
 
 def _copy(rows: Fitted) -> None:

@@ -434,7 +434,7 @@ class RunsPage(Page):
 
     def _said(self, job: Job, lines: list[str]) -> None:
         if self._output is not None and job is self._of:
-            self._output.add(lines)
+            (self._output.add if lines else self._output.show_lines)(lines)
 
     @property
     def _graph(self) -> Mapping[str, object]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QSplitter
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import several
 from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
@@ -17,6 +18,7 @@ from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.discovery import Discovery
+from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -56,6 +58,8 @@ _REST_MS = 250
 _SOON_MS = 1500
 #: Pixels of height that the map and the list want at least.
 _MAP = 88
+#: Machines that are named.
+_HOSTS = 3
 
 
 class OverviewPage(Page):
@@ -388,7 +392,16 @@ class OverviewPage(Page):
         return "" if free is None else self.tr("{} free").format(say.size(free))
 
     def _say_about(self) -> None:
-        forms.tell(self.said, self._about())
+        forms.tell(self.said, " · ".join(filter(None, (self._about(), self._not_counted()))))
+
+    def _not_counted(self) -> str:
+        """The places that are on the list, and on other machines."""
+        every = self._context.places.places
+        machines = [machine_of(one.path, way=True) for one in every if not one.near]
+        hosts = say.together([*map(host_of, dict.fromkeys(machines))], _HOSTS)
+        text = several(len(machines), "{n} place on {hosts} is not counted",
+                       "{n} places on {hosts} are not counted", hosts=hosts)  # fmt: skip
+        return printable(text, 200) if machines else ""
 
     def _about(self) -> str:
         """How old is what is shown, and for whom it is."""
