@@ -88,7 +88,7 @@ def followed(qtbot: QtBot, window: Window, job: Job) -> int:
         protocol.JOBS, {}, Listener(rows=looked.extend, result=looked.append), python="ssh://there"
     )
     qtbot.waitUntil(lambda: bool(looked))
-    if len(looked) == 1 and not job.there:
+    if len(looked) == 1 and (job.error is None or not job.there):
         return 0
     drawer.refresh()
     qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
