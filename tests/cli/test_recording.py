@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
 from torchkeeper.client import temporary
+from torchkeeper.client.kept import whole
 from torchkeeper.client.recipes import recorded, toml
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.recipe import variants_of
@@ -393,6 +395,41 @@ def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> Non
     found = recorded.recipe_of(told, ["python", "a.py"], str(tmp_path / "out.toml"), {})
     assert found.source == "script"
     assert "\x1b" not in toml.text_of(found.data, found.comment)
+
+
+def test_another_machine_that_says_nonsense_of_a_program(tmp_path: Path) -> None:
+    """What it noted, its variables and its folder are that machine's say."""
+    out, call = str(tmp_path / "out.toml"), {"keywords": {}, "inputs": [], "symbols": True}
+    lies = [
+        [thing({**call, "order": math.inf})],
+        [thing({**call, "inputs": [json.loads('{"list": [' * 400 + "1" + "]}" * 400)]})],
+        [{"args": {"x": json.loads("[" * 900 + "]" * 900)}, "kind": "model", "calls": [{}]}],
+    ]
+    for some in lies:
+        told = notes.notes_of(json.dumps([{"compiled": some}]))
+        recorded.recipe_of(told, ["a"], out, {}, folder="/w", machine="ssh://gpu1")
+    for threads in ("\u00b2", "9" * 5000):
+        env = {"OMP_NUM_THREADS": threads}
+        found = recorded.recipe_of([], ["a"], out, env, folder="/w", machine="ssh://gpu1")
+        assert not found.data.get("compile")
+    found = recorded.recipe_of([], ["a"], out, {}, folder="/\ud800", machine="ssh://gpu1")
+    with pytest.raises(OSError, match="character"):
+        whole.write_text(out, toml.text_of(found.data, found.comment))
+    assert not os.path.exists(out)
+    pieces = list[str]()
+    while notes.fits(pieces):
+        pieces.append("x")
+    assert len(pieces) < 10_000
+
+
+def test_another_machine_names_no_function_of_python_itself(tmp_path: Path) -> None:
+    """It would be called with what that machine says, wherever the recipe is warmed."""
+    file = "/usr/lib/python3/dist-packages/os.py"
+    one = thing({"inputs": ["touch x"], "keywords": {}}, module="os", name="system", file=file)
+    note = {"compiled": [one], "main": "/w/a.py", "defines": True}
+    out = str(tmp_path / "out.toml")
+    found = recorded.recipe_of([note], ["a"], out, {}, folder="/w", machine="ssh://gpu1")
+    assert found.source == "script" and "os:system" in found.why[0]
 
 
 def test_what_an_import_would_run(tmp_path: Path) -> None:

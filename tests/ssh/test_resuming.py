@@ -7,6 +7,8 @@ import errno
 import os
 import random
 import shutil
+import threading
+import time
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -14,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, ended
 from torchkeeper.client.engines import far, ferry, line
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.stores import parts
 
 
@@ -87,6 +90,47 @@ def test_what_came_does_not_come_again(there: Machine, orders: Path, tmp_path: P
     ended(there)
     assert breaking.counts(orders)[-1][1] < len(data) - 2_000_000
     assert not kept(tmp_path / "own")
+
+
+def test_what_is_cancelled_comes_no_further(there: Machine, orders: Path, tmp_path: Path) -> None:
+    size = 24 << 20
+    made = ferry.name("ssh://there")
+    file = Path(made.removeprefix("ssh://there"))
+    file.write_bytes(random.Random(1).randbytes(size))
+
+    def told(*_: int) -> None:
+        raise user_error("cancelled", {})
+
+    with pytest.raises(UserError) as raised:
+        ferry.fetch(made, str(tmp_path / "b"), size, told=told)
+    assert raised.value.code == "cancelled"
+    assert not file.exists() and not (tmp_path / "b").exists()
+    with pytest.raises(UserError):  # the line is as before
+        ferry.fetch(made, str(tmp_path / "b"), size)
+    time.sleep(2)  # all of it would have come
+    line.close_all()
+    until = time.monotonic() + LONG
+    while not (counts := breaking.counts(orders)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert counts[-1][1] < size / 2
+
+
+def test_a_file_without_an_end_is_not_waited_for(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchkeeper.engine.mux.PATIENCE", 1.0)
+    made = ferry.name("ssh://there")
+    os.mkfifo(file := made.removeprefix("ssh://there"))
+    handle = os.open(file, os.O_RDWR)
+    writes = threading.Thread(target=os.write, args=(handle, bytes(300_000)))
+    writes.start()
+    with pytest.raises(UserError) as raised:
+        ferry.fetch(made, str(tmp_path / "b"), 100)
+    assert raised.value.code == "ssh-misspoken"
+    writes.join()
+    os.close(handle)
+    line.close_all()
+    ended(there)
 
 
 def many_kernels(folder: Path, kernels: Path, count: int = 40) -> int:

@@ -26,7 +26,7 @@ from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
-from torchkeeper.warm.traces.notes import MOST, hear, notes_in, notes_of
+from torchkeeper.warm.traces.notes import fits, hear, notes_in, notes_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
@@ -178,7 +178,7 @@ def _heard(
             graphs[told["process"], told["id"], told["key"]] = {**told, "why": causes.cause(told)}
         elif "run" in what:
             graphs.clear()  # each is told anew
-        elif "noted" in what and sum(map(len, noted)) < MOST:
+        elif "noted" in what and fits(noted):
             noted.append(what["noted"])
 
     asker.on_finding = heard

@@ -148,6 +148,10 @@ class Far(Mux):
                 _signal(self._running[channel], signal.Signals(payload[0]))
                 if payload[0] == signal.SIGKILL:
                     self.drop(channel)  # nobody hears it any more
+            elif channel in self._files and payload[0] == signal.SIGKILL:
+                del self._files[channel]
+                self.drop(channel)
+                self.tell(ENDED, channel, status=-signal.SIGKILL)
             return
         if kind != OPEN:
             raise Broken("a frame of an unknown kind")

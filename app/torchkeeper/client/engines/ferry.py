@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
@@ -106,6 +108,7 @@ def fetch(
             # What is on the disk, not what was said to come.
             if lost and os.fstat(target.stream.fileno()).st_blocks * 512 >= parts.LEAST:
                 parts.keep(target.path, machine)
+            drop([made, source])
             raise
         target.commit(replace)
     drop([made, source])
@@ -181,12 +184,20 @@ def _take(
             told(done, size)
 
     why = ""
-    with channel.stdout as source:
-        try:
+    try:
+        with channel.stdout as source:
             parts.scatter(come(source), stretches, target)
-        except ValueError:
-            why = tr("It sends another number of bytes than it says.")
-    _ended(machine, channel)
+    except ValueError:
+        why = tr("It sends another number of bytes than it says.")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            channel.wait(mux.PATIENCE)
+    except BaseException:
+        channel.signal(signal.SIGKILL)  # else all of the rest comes, and nobody takes it
+        raise
+    if channel.poll() is None and why:
+        channel.signal(signal.SIGKILL)
+    else:
+        _ended(machine, channel)
     if why:
         raise user_error("ssh-misspoken", {"machine": machine, "why": why})
 

@@ -35,8 +35,12 @@ def write_text(path: str, text: str, mode: int | None = None, replace: bool = Tr
     """As ``write``, for a text that is the user's: others may read it as any new file of his, or
     as far as ``mode`` goes. Raises FileExistsError for a file that is there without ``replace``.
     """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as e:  # half a character, as JSON may have one
+        raise OSError(errno.EILSEQ, os.strerror(errno.EILSEQ), path) from e
     with atomic_write(path, mode, replace) as stream:
-        stream.write(text.encode())
+        stream.write(data)
 
 
 def decoded(data: bytes, code: str, file: str) -> str:

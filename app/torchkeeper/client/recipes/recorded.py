@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,9 @@ def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> s
         module = str(note.get("main_module") or "")
     if not isinstance(file, str):
         raise Unnamed(f"{name} is in no file of Python's")
+    if not folder and module.partition(".")[0] in sys.stdlib_module_names:
+        # Another machine says so, and wherever it is warmed this is called with what that gives.
+        raise Unnamed(f"{module}:{name} is of Python itself")
     stdlib = sysconfig.get_paths()["stdlib"] + os.sep
     if "site-packages" in file or "dist-packages" in file or file.startswith(stdlib):
         return f"{module}:{name}"
@@ -319,7 +323,7 @@ def recipe_of(
     compiled = [one for note in notes for one in dicts(note.get("compiled"))]
     told = [f"  {line}" for one in compiled for line in recording.lines(one)]
     head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
-    head += [f"It names files of {machine}: warm it there."] if machine else []
+    head += [f"It names files of {machine}, by what that told: warm it there."] if machine else []
     try:
         if refuted:
             raise Unnamed([*refuted][:_MOST_LINES])
@@ -351,7 +355,7 @@ def _understood(notes: Sequence[Note], folder: str) -> Tables:
     """As ``_callables``; a program can write there what it likes."""
     try:
         return _callables(notes, folder)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as e:
         raise Unnamed(["what it noted is not understood"]) from e
 
 

@@ -38,6 +38,7 @@ _DROPPED = re.compile(
 )
 #: It is part of every key, and no secret (torch/_inductor/codecache.py, cache_key_tag).
 _TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
+_NUMBER = re.compile(r"[0-9]{1,5}")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 #: Backends that no cache is asked for (torch/_dynamo/backends/debugging.py).
 NOT_CACHED = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition")
@@ -62,7 +63,7 @@ def of_environment(note: Note) -> Settings:
         asked or (isinstance(cores, int) and threads not in (cores, cores // 2))
     ):
         found["threads"] = threads
-    elif asked.isdigit():
+    elif _NUMBER.fullmatch(asked):
         found["threads"] = int(asked)
     return found
 

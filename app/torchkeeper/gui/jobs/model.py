@@ -219,7 +219,7 @@ class Job:
         from torchkeeper.client.engines.far import name_of
         from torchkeeper.client.kept import runs
         from torchkeeper.client.words import causes
-        from torchkeeper.warm.traces.notes import MOST
+        from torchkeeper.warm.traces.notes import fits
 
         if "graph" in one:
             graph = one["graph"]
@@ -232,7 +232,7 @@ class Job:
             named = name_of(machine, one["started"]["place"])
             self.place = named if scheme_of(named).is_files and named else machine
             self.asked.setdefault("command", runs.discreet(one["started"]["command"]))
-        elif "noted" in one and sum(map(len, self.noted)) < MOST:
+        elif "noted" in one and fits(self.noted):
             self.noted.append(one["noted"])
         return bool({"graph", "run", "started", "noted"} & one.keys())
 

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from torchkeeper.warm.traces import recorder
 
 #: What a process noted of its compiles.
 Note = Mapping[str, Any]
-#: Processes whose notes are read, and bytes of all.
-_FILES, MOST = 200, 32 << 20
+#: Processes whose notes are read, and bytes of all; in how many pieces they come.
+_FILES, MOST, _PIECES = 200, 32 << 20, 1000
+#: How deep is looked into a note.
+_DEEP = 100
 
 
 def hear(env: dict[str, str], folder: str) -> str:
@@ -55,13 +57,29 @@ def notes_in(folder: str) -> list[Note]:
     return found
 
 
+def fits(pieces: Sequence[str]) -> bool:
+    """Whether one more piece of such a text may come."""
+    return len(pieces) < _PIECES and sum(map(len, pieces)) < MOST
+
+
 def notes_of(text: str | bytes) -> list[Note]:
     """What a text says that processes noted: one, or several; nothing where that is not so."""
     said: object = None
     with contextlib.suppress(ValueError, RecursionError):
         said = json.loads(text)
     every = said if isinstance(said, list) else [said]
-    return [x for x in every if isinstance(x, dict) and isinstance(x.get("compiled"), list)]
+    return [
+        x for x in every
+        if isinstance(x, dict) and isinstance(x.get("compiled"), list) and not _is_deep(x)
+    ]  # fmt: skip
+
+
+def _is_deep(value: object, deep: int = _DEEP) -> bool:
+    """Whether more lies within each other than any input has: who looks at it recurses."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return not deep or any(_is_deep(one, deep - 1) for one in inner)
 
 
 # A recipe's job imports the file in which a model is; one that trains or serves when it is imported
