@@ -102,6 +102,12 @@ class SideList(QListView):
             change.connect(self._fit_soon)
         self.fit()
 
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        # Its items stay as wide as they were where that is not asked for.
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.scheduleDelayedItemsLayout()
+
     def _fit_soon(self, *_: object) -> None:
         # Once for however much has changed at a time.
         if not self._fitting.isActive():
