@@ -167,6 +167,13 @@ def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
     assert failed(window) == "ssh-refused"
     assert way(window, place).short == "no connection" and way(window, place).role == "warning"
     assert window.empty.isVisible()
+    # That stands beside the scroll bar, not below it.
+    bar, places = window.sidebar.area.verticalScrollBar(), window.places_pane.list
+    window.resize(window.width(), 380)
+    qtbot.waitUntil(bar.isVisible)
+    settle(qtbot)
+    item = places.visualRect(window.places.index(window.places.row_of(place)))
+    assert item.width() <= window.sidebar.area.viewport().width()
     config(there)
     window.actions_["refresh"].trigger()
     shown(qtbot, window, place)

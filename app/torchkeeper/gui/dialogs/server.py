@@ -20,7 +20,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_file
 from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
@@ -345,6 +345,8 @@ class ServerDialog(Dialog):
         """A password in the address moves to where it is not seen."""
         text = self.address.text()
         self._ask_for_login(not self._elsewhere)
+        alone = self._elsewhere and machine_of(text.strip()) == text.strip().rstrip("/")
+        self.read_only.setDisabled(alone)  # each of its places is, or is not
         if self._elsewhere:
             self.trial.clear()
             self.test.setEnabled(False)
