@@ -317,9 +317,7 @@ class Fold(QToolButton):
     def initStyleOption(self, option: QtWidgets.QStyleOptionToolButton) -> None:
         super().initStyleOption(option)
         room = self.width() - self.iconSize().width() - _BESIDE
-        option.text = self.fontMetrics().elidedText(  # type: ignore[attr-defined]
-            self.text(), Qt.TextElideMode.ElideRight, room
-        )
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
