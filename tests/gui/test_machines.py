@@ -42,6 +42,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.activity.shown import words
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
@@ -168,6 +169,13 @@ def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
     assert failed(window) == "ssh-refused"
     assert way(window, place).short == "no connection" and way(window, place).role == "warning"
     assert window.empty.isVisible()
+    # That stands beside the scroll bar, not below it.
+    bar, places = window.sidebar.area.verticalScrollBar(), window.places_pane.list
+    window.resize(window.width(), 380)
+    qtbot.waitUntil(bar.isVisible)
+    settle(qtbot)
+    item = places.visualRect(window.places.index(window.places.row_of(place)))
+    assert item.width() <= window.sidebar.area.viewport().width()
     config(there)
     window.actions_["refresh"].trigger()
     shown(qtbot, window, place)
@@ -280,6 +288,14 @@ def test_a_passphrase_is_asked_for_and_goes_to_ssh(
     window = open_window()
     place = there.place(fixture_cache)
     window.open_paths([place])
+    click(qtbot, question(qtbot, window).cancel)
+    shown(qtbot, window, place)
+    assert failed(window) == "ssh-denied" and window.listing.error is not None
+    assert "Connect now" in window.listing.error.remedy
+    note = window.more.environments.note
+    qtbot.waitUntil(lambda: note.text() == "They are known once there is connected.")
+    assert window.here.chooser.text() == "No connection"
+    window.actions_["refresh"].trigger()
     first = question(qtbot, window)
     assert first.text is not None and "passphrase" in first.words.text()
     type_in(qtbot, first.text, "wrong")
@@ -293,6 +309,22 @@ def test_a_passphrase_is_asked_for_and_goes_to_ssh(
     shown(qtbot, window, place)
     assert failed(window) == "" and window.entries.total > 0
     assert not [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
+    # By itself it does not come back: that is said, once the machine answers.
+    config(there, IdentityFile=key, Port=1)
+    line.to("ssh://there")._process.kill()
+    qtbot.waitUntil(lambda: window.listing.failures >= 2)
+    assert "by itself" in window.error_bar.remedy.text()
+    config(there, IdentityFile=key)
+    qtbot.waitUntil(lambda: barred(window) == "ssh-denied")
+    assert window.error_bar.what.text() == "there answers again, and ssh wants an answer of yours."
+    assert "Connect now" in window.error_bar.remedy.text()
+    click(qtbot, window.error_bar.remedies.buttons[0])
+    again = question(qtbot, window)
+    assert again.text is not None
+    type_in(qtbot, again.text, "apple pie")
+    click(qtbot, again.go)
+    qtbot.waitUntil(lambda: window.listing.broken is None and not window.listing.loading)
+    assert barred(window) == "" and way(window, place).short == ""
 
 
 def test_a_changed_key_ends_with_what_ssh_says(
@@ -473,6 +505,8 @@ def test_a_cancelled_transfer_leaves_nothing(
 def test_one_is_added_where_a_server_is(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
+    caches = [there.home / name for name in ("inductor", "kernels")]
+    there.rc.write_text(f"export TORCHINDUCTOR_CACHE_DIR={caches[0]} TRITON_CACHE_DIR={caches[1]}")
     window = open_window()
     place = there.place(fixture_cache)
     dialog = window.servers.add_server()
@@ -486,11 +520,8 @@ def test_one_is_added_where_a_server_is(
     qtbot.waitUntil(lambda: barred(window) == "no-cache-there")
     assert "ssh://there/~/folder" in window.error_bar.remedy.text()
     assert not window.places.rowCount() or window.places.places[0].near
-    caches = [there.home / name for name in ("inductor", "kernels")]
     shutil.copytree(fixture_cache, caches[0])
     caches[1].mkdir()
-    there.rc.write_text(f"export TORCHINDUCTOR_CACHE_DIR={caches[0]} TRITON_CACHE_DIR={caches[1]}")
-    line.close_all()
     window.open_paths(["ssh://there"])
     shown(qtbot, window, there.place(caches[0]))
     assert window.entries.total > 0 and "2 caches of there" in window.statusBar().currentMessage()
@@ -499,10 +530,19 @@ def test_one_is_added_where_a_server_is(
         window.places.remove(window.places.row_of(there.place(caches[row])))
     dialog = window.servers.add_server()
     type_in(qtbot, dialog.address, place)
-    assert not dialog.password.isEnabled() and not dialog.test.isEnabled()
+    for field in (dialog.user, dialog.password, dialog.name):
+        assert not field.isEnabled() and field.placeholderText()
+    assert not dialog.keep.isEnabled() and "ssh" in dialog.keep.toolTip()
+    assert not dialog.test.isEnabled() and dialog.test.toolTip()
     click(qtbot, dialog.go)
     shown(qtbot, window, place)
     assert failed(window) == "" and window.entries.total > 0
+    gone = there.place("gone")
+    window.open_paths([gone])
+    shown(qtbot, window, gone)
+    assert window.listing.error is not None
+    assert "torchkeeper places ssh://there” lists the caches of that" in window.listing.error.remedy
+    window.places.remove(window.places.row_of(gone))
     row = window.places.row_of(place)
     assert [one.path for one in window.places.places if one.added] == [place] and row >= 0
 
@@ -628,6 +668,7 @@ def test_the_environments_are_those_of_the_machine_that_is_shown(
     )
     assert "“Add interpreter…” at the top right" in cell(window, Qt.ItemDataRole.ToolTipRole)
     assert "environment of there with torch" in window.here.unjudged
+    assert "No interpreter on there has torch" in EnvironmentChoice(environments, "x").about.text()
     listed = window.more.environments
     assert listed.fold.text() == "Environments of there" and listed.list.items.rowCount() == 1
     add(qtbot, window, "/nowhere/bin/python")

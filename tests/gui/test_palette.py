@@ -176,7 +176,8 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
     assert shown.isVisible(), "nothing happens"
     # What can be done comes first, and is found by what is said of it, too.
     for typed, first in (
-        ("server", "Add server…"), ("record", "Run a program…"), ("disk space", "Clean up…"),
+        ("server", "Add server or machine…"), ("record", "Run a program…"),
+        ("disk space", "Clean up…"),
     ):  # fmt: skip
         shown.field.clear()
         type_in(qtbot, shown.field, typed)

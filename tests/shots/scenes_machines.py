@@ -33,6 +33,7 @@ _REFUSED = user_error(
     {"machine": "ssh://gpu2"},
 )
 _LOST = user_error("ssh-lost", {"machine": "ssh://gpu1"})
+_DENIED = user_error("ssh-denied", {"machine": "ssh://gpu1"})
 _KEY = """The authenticity of host 'gpu1 (192.0.2.17)' can't be established.
 ED25519 key fingerprint is SHA256:vUzWYx6tC3Ck8z7cuLpM1yq2l0x9dQbTn4eR5sWf0Jk.
 This key is not known by any other names.
@@ -56,6 +57,14 @@ def _machines(stage: Stage) -> None:
     window.error_bar.tell(_LOST)
     turn(0.3)
     stage.take("machines-lost", window)
+    stage.close(window)
+    window = _window(stage)
+    window.places.told_way("ssh://gpu1", _DENIED)
+    window.listing._quiet = True
+    window.listing._lost(_DENIED, tell=True)
+    window.resize(window.width(), 520)
+    turn(0.3)
+    stage.take("machines-unanswered", window)
     stage.close(window)
     window = _window(stage, SampleEngines(failing={"list": _REFUSED}))
     stage.take("machines-refused", window)

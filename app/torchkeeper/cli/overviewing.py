@@ -41,9 +41,9 @@ _GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", "BY")
 
 def add_overview(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("places", metavar="PLACE", nargs="*", type=looking.place_or_machine, help="cache folders, bundles or "
-        "redis:// servers; ssh://HOST are all on another machine; by default all that “torchkeeper "
-        "places” finds")  # fmt: skip
+    add("places", metavar="PLACE", nargs="*", type=looking.place_or_machine, help="cache folders, "
+        "bundles or redis:// servers; ssh://HOST are all on another machine; by default all that "
+        "“torchkeeper places” finds")  # fmt: skip
     hosts.add_group(command)
     add("--env", metavar="PYTHON", help="the interpreter with the torch to ask what is usable and "
         f"what is stale; {DEFAULT_ENV}, and for what is stale all known ones")  # fmt: skip

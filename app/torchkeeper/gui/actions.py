@@ -131,8 +131,9 @@ INNER = {"entries": GROUP_MENU, "places": ("list", _n("List of place&s"))}
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
          _n("Add a cache folder to the list of places"), "list"),
-    Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S", "file", 0,
-         _n("Add a Redis server, or a folder on another machine, to the list of places"), "list"),
+    Spec("add-server", _n("Add &server or machine…"), "server", "Ctrl+Shift+S", "file", 0,
+         _n("Add a Redis server or a folder on another machine; ssh://host alone finds its "
+            "caches"), "list"),
     Spec("open-bundle", _n("Open bund&le…"), "box", "", "file", 0,
          _n("Add a bundle to the list of places and show its entries")),
     Spec("read-only", _n("Read-&only"), "", "", "file", 0,

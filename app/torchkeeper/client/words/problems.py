@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.client.words import say
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.catalogue.words import Forms, Words
 from torchkeeper.client.words.tongue import Nouns, Text, form, is_english, several, tr
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import InUse, Using
@@ -371,6 +373,8 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "place" in shown:  # in a command it is pasted into a shell
         shown.setdefault("quoted", shlex.quote(shown["place"]))
+    if code == "place-missing":
+        shown["caches"] = _caches(str(params.get("place")))
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
     if code == "place-busy":
@@ -378,6 +382,15 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(*(_filled(one, params, shown) for one in words), code=code, params=params)
+
+
+def _caches(place: str) -> str:
+    """What lists the caches of the machine that a place is on."""
+    with contextlib.suppress(Problem):
+        if machine := scheme_of(place).machine(place):
+            return tr("“torchkeeper places {machine}” lists the caches of that machine",
+                      machine=machine)  # fmt: skip
+    return tr("“torchkeeper places” lists the caches of this machine")
 
 
 def template(text: str | Forms, params: Mapping[str, object]) -> str:

@@ -15,6 +15,7 @@ from torchkeeper.gui.background.lookups import aside
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.line import Line
+    from torchkeeper.client.engines.questions import Question
 
 
 #: Seconds after which a connection is given up that nobody has asked for.
@@ -58,17 +59,26 @@ class Ways(QObject):
         if unasked:
             self.unasked.add(machine)
         self.reached.emit(machine, None)
+        asked: list[Question] = []
+
+        def ask(question: Question) -> None:
+            asked.append(question)
+            self.asks.emit(question)
 
         def seek() -> None:
             from torchkeeper.client.engines import line
             from torchkeeper.client.engines.questions import Asking
 
-            Asking.by = self.asks.emit
+            Asking.by = ask
             try:
                 found: object = line.to(machine, silent=unasked)
                 line.to(machine).hello(_PATIENCE if unasked else None)
             except UserError as e:
                 found = e
+                if asked and e.code in ("ssh-denied", "ssh-key-unknown"):
+                    again = self.tr("“Connect now” has ssh ask again. A key in ssh-agent needs no "
+                                    "answer.")  # fmt: skip
+                    found = UserError(e.what, e.why, again, code=e.code, params=e.params)
             with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
                 self._found.emit(machine, found)
 

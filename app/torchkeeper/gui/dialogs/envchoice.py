@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.verdicts.environments import (
     Environment,
     Environments,
@@ -168,10 +169,18 @@ class EnvironmentChoice(forms.Compound):
             self.which.setText(self._none)
             follows = self._own is None
             return self.tr("The window has no environment.") if follows else "", "muted"
+        machine = self._environments.machine
         if not self._environments.found:
             self.which.setText(self._none)
+            if machine and not self._environments.looking:
+                said = self.tr("The environments of {} are known once it is connected.")
+                return said.format(host_of(machine)), "muted"
             return self.tr("Looking for interpreters…"), "muted"
         self.which.setText(self._none or self.tr("No interpreter"))
+        if machine:
+            said = self.tr("No interpreter on {} has torch, as far as is known. Add one that has, "
+                           "under Environments on the left.")  # fmt: skip
+            return said.format(host_of(machine)), "error"
         return self.tr("No interpreter was found. Add one under Environments on the left, or name "
                        "it in TORCHKEEPER_TORCH_PYTHON."), "error"  # fmt: skip
 

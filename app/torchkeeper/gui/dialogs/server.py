@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from PySide6.QtCore import QCoreApplication, Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QLineEdit, QWidget
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import say
@@ -20,9 +20,10 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_file
 from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis import through
 from torchkeeper.stores.redis.address import Address, parse
@@ -204,10 +205,12 @@ class ServerDialog(Dialog):
         self, parent: QWidget, engines: Engines, place: Place | None, others: Collection[str]
     ) -> None:
         super().__init__(parent, 600, "place")
-        add, change = self.tr("Add a server"), self.tr("Edit a server")
+        add, change = self.tr("Add a server or a machine"), self.tr("Edit a server")
         self.setWindowTitle(add if place is None else change)
         self.old = place
         self.forgets = False
+        #: What stands in the fields while they are empty.
+        self._hints: dict[QLineEdit, str] = {}
         self._others, self._engines = others, engines
         self.name = forms.line_edit(self.tr("Its address"))
         self.name.setMaxLength(80)
@@ -262,10 +265,11 @@ class ServerDialog(Dialog):
     def _lay_out(self) -> None:
         asked = forms.column()
         help_text = self.tr(
-            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket; with "
-            "ssh://host/ in front, as that machine reaches it. Torchkeeper shows the keys of "
-            "PyTorch and Triton, and never touches others. ssh://host/path is a folder or a bundle "
-            "on another machine."
+            "A Redis server: redis://host:port/database, rediss:// for TLS, or "
+            "unix:///path/to/socket; with ssh://host/ in front, as that machine reaches it. "
+            "Torchkeeper shows the keys of PyTorch and Triton, and never touches others. Or "
+            "another machine: ssh://host finds its caches, ssh://host/path is a folder or a bundle "
+            "there, ssh://host/~/path one below the home."
         )
         forms.field(asked, self.tr("&Address"), self.address, help_text)
         self.where = forms.label("", "muted", wrap=True)
@@ -335,12 +339,14 @@ class ServerDialog(Dialog):
     def _typed(self) -> None:
         """A password in the address moves to where it is not seen."""
         text = self.address.text()
-        for field in (self.user, self.password, self.name):
-            field.setDisabled(self._elsewhere)
+        self._ask_for_login(not self._elsewhere)
+        alone = self._elsewhere and machine_of(text.strip()) == text.strip().rstrip("/")
+        self.read_only.setDisabled(alone)  # each of its places is, or is not
         if self._elsewhere:
             self.trial.clear()
             self.test.setEnabled(False)
             self.go.setEnabled(True)
+            self.files.hide()
             return
         if (found := _WITHIN.fullmatch(text)) and found[1] != text:
             self.address.setText(found[1])
@@ -362,6 +368,17 @@ class ServerDialog(Dialog):
         for button in (self.test, self.go):
             button.setEnabled(bool(text.strip()))
         self.trial.clear()
+
+    def _ask_for_login(self, on: bool) -> None:
+        """Whether what is asked for besides the address is of use; where it is not, say why."""
+        logs_in = self.tr("ssh logs in, and asks for what it needs")
+        named = self.tr("Only servers have names of their own")
+        for field, why in ((self.user, logs_in), (self.password, logs_in), (self.name, named)):
+            hint = self._hints.setdefault(field, field.placeholderText())
+            field.setEnabled(on)
+            field.setPlaceholderText(hint if on else why)
+        self.keep.apply(on, logs_in)
+        self.test.setToolTip("" if on else tip(self.tr("Add connects, and says what is wrong")))
 
     def _go_to_fault(self, error: UserError) -> None:
         fields = {"address": self.address, "password": self.password, "ca": self.ca,

@@ -146,21 +146,32 @@ class KeepBox(QCheckBox):
     def __init__(self, engines: Engines) -> None:
         super().__init__()
         self.setText(self.tr("&Keep in the system's keyring"))
-        self.setEnabled(False)
-        self._say(self.tr("Looking for a keyring…"))
+        self._there: bool | None = None
+        self._apart = ""
+        self._tell()
         Latest(engines, self).call(Listener(result=self._found), secrets.can_keep)
 
+    def apply(self, on: bool, why: str) -> None:
+        """Whether there is a password to keep, or why there is none."""
+        self._apart = "" if on else why
+        self._tell()
+
     def _found(self, there: bool) -> None:
-        self.setEnabled(there)
-        self._say(
-            self.tr("If you do not keep it, Torchkeeper forgets it when you close the window.")
-            if there
-            else self.tr(
+        self._there = there
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._apart or self._there is None:
+            text = self._apart or self.tr("Looking for a keyring…")
+        elif self._there:
+            text = self.tr(
+                "If you do not keep it, Torchkeeper forgets it when you close the window."
+            )
+        else:
+            text = self.tr(
                 "This system has no keyring: Torchkeeper forgets it when you close the window."
             )
-        )
-
-    def _say(self, text: str) -> None:
+        self.setEnabled(bool(self._there) and not self._apart)
         self.setToolTip(tip(text))
         self.setAccessibleDescription(text)
 

@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.places.model import machine_of
+from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.stores.names import Scheme, scheme_of
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SILENCE_MS = 5000
 #: Problems of a connection that may pass without anybody doing something.
 _COMES_BACK = frozenset({"ssh-lost", "ssh-silent", "ssh-refused", "ssh-failed", "ssh-host-unknown"})
+
+#: What ssh would ask about, in whose try nobody is asked.
+_WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
 
 
 class Listing(QObject):
@@ -238,6 +241,12 @@ class Listing(QObject):
             error = UserError(
                 error.what, error.why, again.format(at), code=error.code, params=error.params
             )
+        elif error.code in _WANTS and self._quiet and self.result is not None:
+            at = time.strftime("%H:%M", time.localtime(self.read_at))
+            wants = self.tr("{} answers again, and ssh wants an answer of yours.")
+            then = self.tr("What is shown is as of {}. “Connect now” asks for it.")
+            what = wants.format(host_of(machine_of(self.place or "")))
+            error = UserError(what, "", then.format(at), code=error.code, params=error.params)
         self._said = error
         self.incomplete.emit(error)
 
@@ -277,7 +286,7 @@ class Listing(QObject):
         self._ended()
         if broke and (quiet or self.result is not None):
             self._model.abandon()
-            self._lost(error, tell=self.broken is None or not quiet)
+            self._lost(error, tell=not (quiet and self.broken) or error.code in _WANTS)
             self._finish(True, False)
             return
         if quiet and not error.code.startswith("place-"):

@@ -16,7 +16,7 @@ from torchkeeper.gui.idle import soon
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
-    from PySide6 import QtGui
+    from PySide6 import QtGui, QtWidgets
     from PySide6.QtCore import QAbstractItemModel
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 
@@ -27,6 +27,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Pixels from the edge where a drag scrolls, and by how many.
 _EDGE, _STEP = 20, 12
+#: Pixels of a heading besides its mark and its text.
+_BESIDE = 18
 #: Who has the focus again did nothing for it.
 _RETURNING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
@@ -296,7 +298,8 @@ class Fold(QToolButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QtCore.QSize(14, 14))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        # It has what room there is: a long title makes nothing under it wider than the sidebar.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAcceptDrops(True)
         self.offers: Callable[[Carried], Offer] | None = None
         self._offer: Offer | None = None
@@ -310,6 +313,11 @@ class Fold(QToolButton):
         told = self.tr("{}, unfolded") if open_ else self.tr("{}, folded")
         self.setAccessibleName(told.format(self.text()))
         self.setToolTip(self.tr("Fold") if open_ else self.tr("Unfold"))
+
+    def initStyleOption(self, option: QtWidgets.QStyleOptionToolButton) -> None:
+        super().initStyleOption(option)
+        room = self.width() - self.iconSize().width() - _BESIDE
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):

@@ -120,8 +120,8 @@ class Environments(QObject):
         #: Where dialogs keep that they have another one than the window.
         self._owns = f"{self._key.removesuffix('python')}own"
         self.every: list[Environment] = []
-        #: Whether they were looked for at all.
-        self.found = self._finding = False
+        #: Whether they were looked for at all, and are just now.
+        self.found = self.looking = False
         #: Why some of those that the user added may be missing.
         self._problem: UserError | None = None
 
@@ -168,14 +168,14 @@ class Environments(QObject):
 
     def find(self) -> None:
         """Look for interpreters, once."""
-        if not self.found and not self._finding:
-            self._finding = True
+        if not self.found and not self.looking:
+            self.looking = True
             self._look(self._found)
 
     def _look(self, then: Callable[[lookups.Found], None], **change: str) -> None:
         def failed(error: UserError) -> None:
             # Nobody waits for more; of another machine it may be told once that is reached.
-            self.found, self._finding = not self.machine, False
+            self.found, self.looking = not self.machine, False
             self.failed.emit(error)
             self.changed.emit()
 
@@ -463,7 +463,9 @@ class Chooser(QToolButton):
             hint = self.tr("The environments of {} are known once it is connected")
             machine = self._environments.machine
             hint = hint.format(host_of(machine)) if machine else ""
-            return self.tr("Looking for torch…"), hint, "machine"
+            away = machine and not self._environments.looking
+            said = self.tr("No connection") if away else self.tr("Looking for torch…")
+            return said, hint, "machine"
         python = printable(chosen.python)
         if chosen.torch:
             text = self.tr("Environment: torch {}").format(printable(chosen.torch, 40))

@@ -15,7 +15,8 @@ WORDS: dict[str, Words] = {
     "place-machine": Words(
         "{machine} is a machine, and no place on it.",
         "The name of a place has a path, too.",
-        "“torchkeeper places {machine}” lists its caches; {machine}/~/folder is below the home there.",
+        "“torchkeeper places {machine}” lists its caches; {machine}/~/folder is one below the "
+        "home there.",
     ),
     "ssh-missing": Words(
         "No other machine can be reached.",

@@ -36,7 +36,7 @@ WORDS: dict[str, Words] = {
     "place-missing": Words(
         "There is no folder {place}.",
         "It was removed, or the path is mistyped.",
-        "Check the path; “torchkeeper places” lists the caches of this machine.",
+        "Check the path; {caches}.",
     ),
     "place-not-folder": Words(
         "{place} is not a folder.", remedy="Name the folder of a cache, or a bundle."
