@@ -56,6 +56,9 @@ def _machines(stage: Stage) -> None:
     window.error_bar.tell(_LOST)
     turn(0.3)
     stage.take("machines-lost", window)
+    window.show_page("overview")
+    turn(1.0)
+    stage.take("machines-overview", window)
     stage.close(window)
     window = _window(stage, SampleEngines(failing={"list": _REFUSED}))
     stage.take("machines-refused", window)
@@ -100,6 +103,10 @@ def _program(stage: Stage, window: Window) -> None:
     job.there, on = "5f1c2a90", far.goes_on("ssh://gpu1", "5f1c2a90")
     window.jobs.end(job, State.FAILED, error=UserError(_LOST.what, _LOST.why, on))
     stage.take("machine-runs-lost", window)
+    window.following.drawer.go_in()
+    turn(0.3)
+    stage.take("machine-activity-lost", window)
+    window.following.drawer.shut()
 
 
 def _asked(stage: Stage) -> None:

@@ -379,6 +379,8 @@ class RunsPage(Page):
         why = self.tr(
             "The run did not record what it compiled: run it again from here, then save it"
         )
+        if job is not None and (job.active or job.goes_on):
+            why = self.tr("What it compiles is known once it has ended")
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
         about = [ran.about(job) if run and run.id in self._live else "", job.note] if job else []
