@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from tests.shots import sample_runs
+from tests.shots import sample_overview, sample_runs
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.engines import far
@@ -50,7 +50,9 @@ def _window(stage: Stage, engines: SampleEngines | None = None) -> Window:
 
 
 def _machines(stage: Stage) -> None:
-    window = _window(stage)
+    engines = SampleEngines()
+    engines.overviewed = sample_overview.few()
+    window = _window(stage, engines)
     stage.take("machines", window)
     window.places.told_way("ssh://gpu1", _LOST)
     window.error_bar.tell(_LOST)
@@ -102,6 +104,7 @@ def _program(stage: Stage, window: Window) -> None:
     stage.take("machine-runs", window)
     job.there, on = "5f1c2a90", far.goes_on("ssh://gpu1", "5f1c2a90")
     window.jobs.end(job, State.FAILED, error=UserError(_LOST.what, _LOST.why, on))
+    turn(0.5)
     stage.take("machine-runs-lost", window)
     window.following.drawer.go_in()
     turn(0.3)
