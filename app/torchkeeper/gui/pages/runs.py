@@ -314,9 +314,9 @@ class RunsPage(Page):
         for row, (ident, job) in enumerate(programs.items()):
             self._runs[row] = run = ran.run_of(job)
             if item := self.list.topLevelItem(row):
-                was, now = item.text(EXIT), ran.ended(job)
-                ran.tell_run(item, run, now)
-                if now != was:
+                before = item.text(EXIT)
+                ran.tell_run(item, run, ran.ended(job))
+                if item.text(EXIT) != before:
                     self.list.fit()
             if [ident] == [one.id for one in self.selected()]:
                 self._show(run)
