@@ -160,6 +160,11 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
     ran = {**good, "op": "run", "place": None, "about": "python \x1b[31m" + "x" * 900}
     (run,) = far.jobs("ssh://gpu1", [ran])
     assert run.title.isprintable() and len(run.title) < 120 and run.asked == ()
+    over = {**ran, "lives": False, "far": {"type": "result"}, "about": "python serve.py"}
+    told = [(x.title, x.words) for x in far.jobs("ssh://gpu1", [over, {**over, "op": "warm"}])]
+    assert told[0] == ("Ran python serve.py · gpu1", "Ended") and told[1][0].startswith(
+        "Warm-up of"
+    )
     assert third.words.isprintable() and len(third.words) < 200
     assert (one.id, one.place, one.state, one.words) == (JOB, "ssh://gpu1/c", "running",
                                                          "1 of 2 variants")  # fmt: skip

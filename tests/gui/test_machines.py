@@ -31,6 +31,7 @@ from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
+from tests.ssh.test_running import NOTES
 from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
@@ -990,7 +991,7 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     (there.home / "project").mkdir()
     (trace,) = (recorded / "shape").iterdir()
     (there.home / "project/serve.py").write_text(
-        "import os\nprint(os.getcwd(), os.environ['OF_THERE'])\n" + WAITS
+        "import os\nprint(os.getcwd(), os.environ['OF_THERE'])\n" + NOTES + WAITS
     )
     window = open_window()
     place = opened(qtbot, window, there, cache)
@@ -1018,7 +1019,8 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     qtbot.waitUntil(lambda: job.goes_on)
     assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: f"--follow {job.there}" in page.note.text())
-    assert cells(page.list)[0][7] == "goes on"
+    assert cells(page.list)[0][7] == "goes on" and "once it has ended" in page.save.toolTip()
+    assert "took" not in page.head.text()
     drawer = window.following.drawer
     drawer.go_in()
     assert drawer.rows.items[0] is job and drawer.follow.isVisible()

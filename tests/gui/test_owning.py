@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle
 from torchkeeper.gui.inspector.details import sections
+from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.jobs.operations import heard
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.folders import owners

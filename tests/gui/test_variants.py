@@ -27,8 +27,8 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.findings import Finding, VariantFinding
 from torchkeeper.gui.activity.aftermath import VerifiedVariants
 from torchkeeper.gui.activity.shown import mark
+from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, outcome, variants_text
-from torchkeeper.gui.jobs.operations import heard
 from torchkeeper.gui.matrix.model import HITS, MISSES, PHASES, TIME, VARIANT, VariantsModel
 from torchkeeper.gui.matrix.pane import VariantsPane
 from torchkeeper.gui.matrix.variants import PHASES as NAMES

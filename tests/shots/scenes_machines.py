@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from tests.shots import sample_runs
+from tests.shots import sample_overview, sample_runs
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.engines import far
@@ -51,12 +51,17 @@ def _window(stage: Stage, engines: SampleEngines | None = None) -> Window:
 
 
 def _machines(stage: Stage) -> None:
-    window = _window(stage)
+    engines = SampleEngines()
+    engines.overviewed = sample_overview.few()
+    window = _window(stage, engines)
     stage.take("machines", window)
     window.places.told_way("ssh://gpu1", _LOST)
     window.error_bar.tell(_LOST)
     turn(0.3)
     stage.take("machines-lost", window)
+    window.show_page("overview")
+    turn(1.0)
+    stage.take("machines-overview", window)
     stage.close(window)
     window = _window(stage)
     window.places.told_way("ssh://gpu1", _DENIED)
@@ -108,7 +113,12 @@ def _program(stage: Stage, window: Window) -> None:
     stage.take("machine-runs", window)
     job.there, on = "5f1c2a90", far.goes_on("ssh://gpu1", "5f1c2a90")
     window.jobs.end(job, State.FAILED, error=UserError(_LOST.what, _LOST.why, on))
+    turn(0.5)
     stage.take("machine-runs-lost", window)
+    window.following.drawer.go_in()
+    turn(0.3)
+    stage.take("machine-activity-lost", window)
+    window.following.drawer.shut()
 
 
 def _asked(stage: Stage) -> None:

@@ -250,8 +250,8 @@ class Job:
         return self.unit == "bytes" and bool(self.total) and not (runs and self.done == self.total)
 
     def elapsed(self, now: float) -> float | None:
-        """Seconds it has run, or ran."""
-        if self.started is None:
+        """Seconds it has run, or ran; None where nobody knows."""
+        if self.started is None or self.goes_on:
             return None
         return (self.ended if self.ended is not None else now) - self.started
 

@@ -8,15 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import runs
 from torchkeeper.client.recipes import sending
-from torchkeeper.client.words import found, outcomes, preparing, say
+from torchkeeper.client.words import outcomes, preparing
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
@@ -24,8 +23,8 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Naming, Signing, Step, Steps, Values, unpacked
 from torchkeeper.gui.jobs.crossing import Carried, sent
+from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
-from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place, host_of
@@ -40,71 +39,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
-
-_tr = partial(QCoreApplication.translate, "Operations")
-
-
-def heard(job: Job, one: Finding) -> str:
-    """Note what it says of the job itself; its line for the log, or "" for none."""
-    of, line = job.traits, found.logged(one)
-    job.there = one.get("job", job.there)
-    if job.kind == protocol.RUN:
-        return "" if job.hear(one) else line
-    if found.alike(one) or "removed" in one:
-        if "taken_back" in one or "removed" in one:
-            job.partly = line
-        elif "waiting" in one:
-            job.now = line
-        return line
-    if of.proves and "variants" in one:
-        # Several: each has runs of its own, and all of them together no sense as laps.
-        job.laps.clear()
-    if of.proves and (job.variants or "variants" in one):
-        return _of_variants(job, one, line)
-    if of.proves and laps.heard(job.laps, one):
-        if "run" in one:
-            job.done, job.total = 0, None
-        return line
-    if of.warms and job.variants.hear(one):
-        return _variant(job, one, line)
-    if "now" in one:
-        job.now = f"{kind_words(one['now']['kind'])} {printable(one['now']['key'], 32)}"
-    elif "step" in one:
-        job.note = printable(one["step"]["name"], 120)
-    elif "left" in one:
-        job.leave(*found.left(one["left"]))
-    return line
-
-
-def _of_variants(job: Job, one: Finding, line: str) -> str:
-    if "run" in one:
-        job.now = laps.title(one["run"]["name"])
-        variant = job.variants.at(one["run"].get("variant"))
-        return f"{name_of(variant, True)} · {line}" if variant is not None else line
-    if job.variants.hear(one):
-        return _variant(job, one, line)
-    return line if {"built", "graph", "log"} & one.keys() else ""
-
-
-def _variant(job: Job, one: Finding, line: str) -> str:
-    if "graph" in one:
-        known = job.variants.graph(one["graph"])
-        if known is None or known.said or known.outcome == "compiling":
-            return ""
-        known.said = True
-        return line
-    told = one.get("variant")
-    variant = job.variants.at(told["index"]) if isinstance(told, dict) else None
-    if variant is None:
-        return ""
-    name = name_of(variant, True)
-    if variant.state == COMPILING:
-        job.now = name
-        return _tr("Variant: {}").format(name)
-    why = f": {variant.error.what}" if variant.error else ""
-    took = f" · {say.seconds(variant.seconds)}" if variant.seconds is not None else ""
-    return _tr("Variant {}: {}").format(state_words(variant.state), name) + why + took
-
 
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
 _SENT = ("device", "threads", "portable", "limit_s", "jobs")

@@ -314,7 +314,10 @@ class RunsPage(Page):
         for row, (ident, job) in enumerate(programs.items()):
             self._runs[row] = run = ran.run_of(job)
             if item := self.list.topLevelItem(row):
+                before = item.text(EXIT)
                 ran.tell_run(item, run, ran.ended(job))
+                if item.text(EXIT) != before:
+                    self.list.fit()
             if [ident] == [one.id for one in self.selected()]:
                 self._show(run)
 
@@ -379,6 +382,8 @@ class RunsPage(Page):
         why = self.tr(
             "The run did not record what it compiled: run it again from here, then save it"
         )
+        if job is not None and (job.active or job.goes_on):
+            why = self.tr("What it compiles is known once it has ended")
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
         about = [ran.about(job) if run and run.id in self._live else "", job.note] if job else []
