@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
 from torchkeeper.client.kept.runs import discreet
 from torchkeeper.client.words.problems import UserError
@@ -144,3 +146,26 @@ def test_what_cannot_be_kept(folder: Path) -> None:
 )
 def test_secrets_are_taken_out(given: list[str], kept: list[str]) -> None:
     assert list(discreet(given)) == kept
+
+
+@pytest.mark.parametrize("began", [1e308, -1e30, float("nan"), 2e11])
+def test_a_run_of_another_machine_is_kept_whatever_time_that_says(began: float) -> None:
+    kept = runs.keep(["a"], "ssh://gpu1/x", 0, began, 1.0, told(), [])
+    assert abs(kept.at - time.time()) < 60
+
+
+def told(**more: Any) -> Any:
+    return {**RESULT, **more}
+
+
+def test_a_run_of_another_machine_is_kept_however_much_that_says() -> None:
+    long = ["x" * 900_000] * 3
+    kept = runs.keep(long, "ssh://gpu1/x", 0, 1.0, 1.0, told(torch="2" * 900_000), [])
+    assert len(kept.torch or "") <= 1000 and len(kept.command) == 3
+
+
+def test_half_a_character_is_in_no_path_of_another_machine() -> None:
+    row = {"about": "", "job": "0" * 16, "op": "warm", "place": "/\ud800", "lives": True,
+           "seconds": 1.0, "ago": 0.0, "far": {}}  # fmt: skip
+    assert [one.place for one in far.jobs("ssh://gpu1", [row])] == [""]
+    assert far.name_of("ssh://gpu1", "/\ud800") == ""

@@ -9,14 +9,18 @@ import os
 import resource
 import socket
 import subprocess
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from tests.ssh.conftest import Machine, config, keygen
 from tests.terminals import Terminal
+from torchkeeper.client import terminal
 from torchkeeper.client.engines import boot, line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
@@ -283,3 +287,36 @@ def test_a_way_that_cannot_be_begun_says_so(there: Machine) -> None:
     assert raised.value.code == "ssh-failed" and "open files" in raised.value.why
     assert line.to("ssh://there").hello().home
     line.close_all()
+
+
+def test_who_waits_for_the_terminal_holds_up_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One machine takes the connection and says nothing; the next would ask, too."""
+    program = tmp_path / "ssh"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(terminal, "is_there", lambda: True)
+    line.to("ssh://first")
+    came = list[str]()
+
+    def second() -> None:
+        try:
+            line.to("ssh://second")
+        except UserError as error:
+            came.append(error.code)
+
+    def others() -> None:
+        line.to("ssh://third", silent=True)
+        came.append("third")
+        line.close_all()
+
+    waits, goes = (threading.Thread(target=one, daemon=True) for one in (second, others))
+    waits.start()
+    time.sleep(0.3)
+    goes.start()
+    goes.join(LONG / 10)
+    waits.join(LONG / 10)
+    assert came == ["third", "cancelled"]
+    assert not terminal.Terminal.taken

@@ -100,7 +100,11 @@ def _path(text: str) -> str:
         return ""
     if any(ord(one) < 32 or ord(one) == 127 for one in path):
         raise _wrong("a path has no control characters")
-    if len(path.encode(errors="surrogateescape")) > _LONGEST:
+    try:
+        length = len(path.encode(errors="surrogateescape"))
+    except UnicodeEncodeError:
+        raise _wrong("a path has no half characters") from None
+    if length > _LONGEST:
         raise _wrong("a path has at most 4,095 bytes")
     if ".." in path.split("/"):
         raise _wrong("a path has no “..” in it")

@@ -445,17 +445,29 @@ def _hello(data: bytes) -> Hello:
 #: By the process, for a forked one has no threads of the other, and the machine.
 _lines: dict[tuple[int, str], Line] = {}
 _lines_lock = threading.Lock()
+#: One is made at a time to each machine: that may wait for the terminal, and others need not.
+_making: dict[tuple[int, str], threading.Lock] = {}
+#: How many times all were ended.
+_ended = 0
 
 
 def to(machine: str, silent: bool = False) -> Line:
     """The one connection of this process to a machine; a new one where the last has ended. silent:
-    as of a ``Line``. Raises UserError where there is no ssh.
+    as of a ``Line``. Raises UserError where there is no ssh, or all were ended before it began.
     """
+    of = os.getpid(), machine
     with _lines_lock:
-        line = _lines.get((os.getpid(), machine))
-        if line is None or line.failure:
-            line = _lines[os.getpid(), machine] = Line(machine, silent)
-        return line
+        making, ended = _making.setdefault(of, threading.Lock()), _ended
+    with making:
+        if there := standing(machine):
+            return there
+        made = Line(machine, silent)
+        with _lines_lock:
+            if ended == _ended:
+                _lines[of] = made
+                return made
+    made.close()
+    raise user_error("cancelled", {})
 
 
 def leave(machine: str) -> None:
@@ -474,7 +486,9 @@ def standing(machine: str) -> Line | None:
 
 def close_all() -> None:
     """End every connection of this process. Waits, but not for long."""
+    global _ended  # noqa: PLW0603
     with _lines_lock:
+        _ended += 1
         here = [one for (process, _), one in _lines.items() if process == os.getpid()]
         _lines.clear()
     for line in here:  # at the same time

@@ -41,6 +41,8 @@ MAX_RUNS = 200
 MAX_GRAPHS = 500
 MAX_BYTES = 256 << 10
 _MAX_TEXT, _MAX_ARGUMENTS, _MAX_ARGUMENT = 1000, 64, 300
+#: Characters of an argument that are looked at.
+_LONGEST = 1000
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _FILE = re.compile(rf"{_ID.pattern}\.json")
@@ -120,7 +122,7 @@ def discreet(command: Sequence[str]) -> tuple[str, ...]:
     """A command line without passwords and tokens, as far as they can be told, and bounded."""
     found = [
         shown if len(shown) <= _MAX_ARGUMENT else shown[:_MAX_ARGUMENT] + "…"
-        for shown in hidden(command[:_MAX_ARGUMENTS])
+        for shown in hidden([one[:_LONGEST] for one in command[:_MAX_ARGUMENTS]])
     ]
     if len(command) > _MAX_ARGUMENTS:
         found.append("…")
@@ -141,10 +143,13 @@ def keep(
     totals = {name: counted[name] for name in TOTALS}
     # What was compiled is what somebody will ask about.
     some = [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]]
-    said, torch = discreet(command), result["torch"]
+    # Of another machine all of this is its own say.
+    now, torch = time.time(), (result["torch"] or "")[:_MAX_TEXT] or result["torch"]
+    began = began if 0 <= began < now + 86_400 else now
+    said = discreet(command)
     run = Run(_new_id(began), began, said, place, code, seconds, torch, totals, some)
     where, told = folder(), run.to_json()
-    while len(json.dumps(told)) > MAX_BYTES:
+    while some and len(json.dumps(told)) > MAX_BYTES:
         some = some[: len(some) // 2]
         told["graphs"] = some
     with failing_as("runs-unwritable", folder=where):
