@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.questions import Question
 
 
+#: What is wrong where ssh has no answer that helps.
+WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
 #: Seconds after which a connection is given up that nobody has asked for.
 _PATIENCE = 30.0
 
@@ -75,7 +77,7 @@ class Ways(QObject):
                 line.to(machine).hello(_PATIENCE if unasked else None)
             except UserError as e:
                 found = e
-                if asked and e.code in ("ssh-denied", "ssh-key-unknown"):
+                if asked and e.code in WANTS:
                     again = self.tr("“Connect now” has ssh ask again. A key in ssh-agent needs no "
                                     "answer.")  # fmt: skip
                     found = UserError(e.what, e.why, again, code=e.code, params=e.params)

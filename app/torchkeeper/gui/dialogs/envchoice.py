@@ -169,15 +169,11 @@ class EnvironmentChoice(forms.Compound):
             self.which.setText(self._none)
             follows = self._own is None
             return self.tr("The window has no environment.") if follows else "", "muted"
-        machine = self._environments.machine
         if not self._environments.found:
             self.which.setText(self._none)
-            if machine and not self._environments.looking:
-                said = self.tr("The environments of {} are known once it is connected.")
-                return said.format(host_of(machine)), "muted"
-            return self.tr("Looking for interpreters…"), "muted"
+            return self._environments.waits or self.tr("Looking for interpreters…"), "muted"
         self.which.setText(self._none or self.tr("No interpreter"))
-        if machine:
+        if machine := self._environments.machine:
             said = self.tr("No interpreter on {} has torch, as far as is known. Add one that has, "
                            "under Environments on the left.")  # fmt: skip
             return said.format(host_of(machine)), "error"

@@ -377,7 +377,7 @@ class ServerDialog(Dialog):
             hint = self._hints.setdefault(field, field.placeholderText())
             field.setEnabled(on)
             field.setPlaceholderText(hint if on else why)
-        self.keep.apply(on, logs_in)
+        self.keep.tell("" if on else logs_in)
         self.test.setToolTip("" if on else tip(self.tr("Add connects, and says what is wrong")))
 
     def _go_to_fault(self, error: UserError) -> None:

@@ -146,34 +146,27 @@ class KeepBox(QCheckBox):
     def __init__(self, engines: Engines) -> None:
         super().__init__()
         self.setText(self.tr("&Keep in the system's keyring"))
-        self._there: bool | None = None
-        self._apart = ""
-        self._tell()
+        self._there, self._apart, self._told = False, "", self.tr("Looking for a keyring…")
+        self.tell()
         Latest(engines, self).call(Listener(result=self._found), secrets.can_keep)
-
-    def apply(self, on: bool, why: str) -> None:
-        """Whether there is a password to keep, or why there is none."""
-        self._apart = "" if on else why
-        self._tell()
 
     def _found(self, there: bool) -> None:
         self._there = there
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._apart or self._there is None:
-            text = self._apart or self.tr("Looking for a keyring…")
-        elif self._there:
-            text = self.tr(
-                "If you do not keep it, Torchkeeper forgets it when you close the window."
-            )
-        else:
-            text = self.tr(
+        self._told = (
+            self.tr("If you do not keep it, Torchkeeper forgets it when you close the window.")
+            if there
+            else self.tr(
                 "This system has no keyring: Torchkeeper forgets it when you close the window."
             )
-        self.setEnabled(bool(self._there) and not self._apart)
-        self.setToolTip(tip(text))
-        self.setAccessibleDescription(text)
+        )
+        self.tell(self._apart)
+
+    def tell(self, apart: str = "") -> None:
+        """What becomes of the password; apart: why there is none."""
+        self._apart = apart
+        self.setEnabled(self._there and not apart)
+        self.setToolTip(tip(apart or self._told))
+        self.setAccessibleDescription(apart or self._told)
 
 
 def secret() -> QLineEdit:

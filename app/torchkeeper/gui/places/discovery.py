@@ -19,6 +19,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.ways import WANTS
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.model import Place, host_of, machine_of
@@ -204,16 +205,15 @@ class Opening(QObject):
             for place in found:
                 context.places.add(place)
             self._show(found[0])
-            said = self.tr("1 cache of {1} is on the list now.")
-            if len(found) > 1:
-                said = self.tr("{0} caches of {1} are on the list now; this is the first.")
-            context.say(said.format(len(found), host), _SAID_MS)
+            many = say.count(len(found), "cache", "caches")
+            context.say(self.tr("On the list now: {} of {}.").format(many, host), _SAID_MS)
 
         def failed(error: UserError) -> None:
             # Of this machine, whatever place is shown.
             about = {**error.params, "place": machine}
-            told = error.what, error.why, error.remedy
-            context.tell(UserError(*told, code=error.code, params=about))
+            again = self.tr("Add it once more: ssh asks again.")
+            remedy = again if error.code in WANTS else error.remedy
+            context.tell(UserError(error.what, error.why, remedy, code=error.code, params=about))
 
         context.say(self.tr("Looking for the caches of {}…").format(host), _SAID_MS)
         listener = Listener(rows=rows.extend, result=known, failed=failed)

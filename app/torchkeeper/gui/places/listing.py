@@ -13,6 +13,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.background.ways import WANTS
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.table.entries import EntriesModel
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 SILENCE_MS = 5000
 #: Problems of a connection that may pass without anybody doing something.
 _COMES_BACK = frozenset({"ssh-lost", "ssh-silent", "ssh-refused", "ssh-failed", "ssh-host-unknown"})
-
-#: What ssh would ask about, in whose try nobody is asked.
-_WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
 
 
 class Listing(QObject):
@@ -235,18 +233,16 @@ class Listing(QObject):
         self.broken = error
         if not tell:
             return
-        if error.code in _COMES_BACK and self.result is not None:
+        wants = error.code in WANTS and self._quiet
+        if (wants or error.code in _COMES_BACK) and self.result is not None:
             at = time.strftime("%H:%M", time.localtime(self.read_at))
-            again = self.tr("What is shown is as of {}. The connection is tried again by itself.")
-            error = UserError(
-                error.what, error.why, again.format(at), code=error.code, params=error.params
-            )
-        elif error.code in _WANTS and self._quiet and self.result is not None:
-            at = time.strftime("%H:%M", time.localtime(self.read_at))
-            wants = self.tr("{} answers again, and ssh wants an answer of yours.")
-            then = self.tr("What is shown is as of {}. “Connect now” asks for it.")
-            what = wants.format(host_of(machine_of(self.place or "")))
-            error = UserError(what, "", then.format(at), code=error.code, params=error.params)
+            then = self.tr("What is shown is as of {}. The connection is tried again by itself.")
+            what, why = error.what, error.why
+            if wants:
+                what, why = self.tr("{} answers again, and ssh wants an answer of yours."), ""
+                what = what.format(host_of(machine_of(self.place or "")))
+                then = self.tr("What is shown is as of {}. “Connect now” asks for it.")
+            error = UserError(what, why, then.format(at), code=error.code, params=error.params)
         self._said = error
         self.incomplete.emit(error)
 
@@ -286,7 +282,7 @@ class Listing(QObject):
         self._ended()
         if broke and (quiet or self.result is not None):
             self._model.abandon()
-            self._lost(error, tell=not (quiet and self.broken) or error.code in _WANTS)
+            self._lost(error, tell=not (quiet and self.broken) or error.code in WANTS)
             self._finish(True, False)
             return
         if quiet and not error.code.startswith("place-"):

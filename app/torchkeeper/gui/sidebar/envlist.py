@@ -201,9 +201,6 @@ class EnvironmentsPane(Section):
             text = _tr("Verdicts are off: choose an environment to see them.")
         elif not environments.every and environments.found:
             text = _tr("No Python with a torch was found. Drop one here, or add one with +.")
-        elif not environments.every and environments.machine and not environments.looking:
-            text = _tr("They are known once {} is connected.")
-            text = text.format(host_of(environments.machine))
         elif not environments.every:
-            text = _tr("Looking for torch…")
+            text = environments.waits or _tr("Looking for torch…")
         forms.tell(self.note, text)

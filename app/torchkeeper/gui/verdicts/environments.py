@@ -126,6 +126,13 @@ class Environments(QObject):
         self._problem: UserError | None = None
 
     @property
+    def waits(self) -> str:
+        """What for, where nobody looks for them yet."""
+        if not self.machine or self.found or self.looking:
+            return ""
+        return tr("They are known once {} is connected.").format(host_of(self.machine))
+
+    @property
     def off(self) -> bool:
         """Whether the user wants no verdicts."""
         return str(self._settings.value(self._key) or "") == NONE
@@ -460,12 +467,8 @@ class Chooser(QToolButton):
             if self._environments.found:
                 tip = self.tr("No interpreter with a torch was found: add one")
                 return self.tr("No torch"), tip, "warning"
-            hint = self.tr("The environments of {} are known once it is connected")
-            machine = self._environments.machine
-            hint = hint.format(host_of(machine)) if machine else ""
-            away = machine and not self._environments.looking
-            said = self.tr("No connection") if away else self.tr("Looking for torch…")
-            return said, hint, "machine"
+            waits, looks = self._environments.waits, self.tr("Looking for torch…")
+            return self.tr("No connection") if waits else looks, waits, "machine"
         python = printable(chosen.python)
         if chosen.torch:
             text = self.tr("Environment: torch {}").format(printable(chosen.torch, 40))
