@@ -825,13 +825,17 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     qtbot.waitUntil(lambda: not job.active)
     assert job.state is State.CANCELLED
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
-    # A connection that breaks is told, and what runs there ends.
+    # A connection that breaks is told; what runs there goes on, is followed, and can be ended.
     job = warm("slow")
     qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
     line.to("ssh://there")._process.kill()
     qtbot.waitUntil(lambda: not job.active)
     assert job.state is State.FAILED
     assert job.error is not None and job.error.code == "ssh-lost"
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: job.active and bool(job.variants))
+    window.operations.cancel(job)
+    qtbot.waitUntil(lambda: not job.active)
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
 
 
