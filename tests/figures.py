@@ -20,10 +20,10 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 476,
-    "lines": 113_227,
-    "lines of code": 83_128,
-    "lines of code in the longest file": 500,
+    "files": 486,
+    "lines": 114_259,
+    "lines of code": 83_824,
+    "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
     "files in circles of imports": 0,
