@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 486,
-    "lines": 114_259,
-    "lines of code": 83_824,
+    "lines": 114_263,
+    "lines of code": 83_826,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -118,9 +118,10 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
 STATES = {
-    "machines": "machines machines-lost machines-refused",
+    "machines": "machines machines-lost machines-overview machines-unanswered machines-refused",
     "machine-environments": "machine-environments machine-add-environment machine-no-environment "
-    "machine-warm",
+    "machine-warm machine-run machine-runs machine-runs-lost machine-activity-lost",
+    "machine-copies": "machine-copy-here machine-copy-between",
     "machine-asks": "machine-key machine-password machine-touch",
     "guide": "guide guide-over",
     "overview": "overview menu-of-shown menu-of-reclaimed overview-selected overview-place "
@@ -221,8 +222,8 @@ STATES = {
     "server-expiry server-page window-server-expiry "
     "window-server-reading window-server-empty window-server-refused window-server-locked "
     "window-server-lost server-page-failed",
-    "add-server": "add-server add-server-tls add-server-through window-server-through "
-    "add-server-error add-server-untrusted",
+    "add-server": "add-server add-server-tls add-server-machine add-server-through "
+    "window-server-through add-server-error add-server-untrusted",
     "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
     "verdicts": "inspector-stale inspector-conditional window-stale window-by-verdict "

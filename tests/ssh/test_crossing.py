@@ -89,12 +89,13 @@ def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
     told: list[tuple[int, int]] = []
-    made = ferry.send("ssh://there", str(tmp_path / "a"), lambda *far: told.append(far))
-    assert told[-1] == (len(data), len(data))
     for size in (len(data) - 1, len(data) + 1):
+        made = ferry.send("ssh://there", str(tmp_path / "a"))
         with pytest.raises(UserError) as raised:
             ferry.fetch(made, str(tmp_path / "c"), size)
         assert raised.value.code == "ssh-misspoken"
+    made = ferry.send("ssh://there", str(tmp_path / "a"), lambda *far: told.append(far))
+    assert told[-1] == (len(data), len(data))
     ferry.fetch(made, str(tmp_path / "b"), len(data))
     assert (tmp_path / "b").read_bytes() == data
     with pytest.raises(UserError) as raised:

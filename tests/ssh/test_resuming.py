@@ -68,6 +68,9 @@ def test_what_was_sent_does_not_go_again(there: Machine, orders: Path, tmp_path:
 def test_what_came_does_not_come_again(there: Machine, orders: Path, tmp_path: Path) -> None:
     file, data = there.home / "a", bundle(there.home / "a", 100)
     target = tmp_path / "b"
+    line.to("ssh://there").hello()  # what travels is kept there
+    line.close_all()
+    ended(there)
 
     def fetch() -> list[int]:
         told: list[int] = []

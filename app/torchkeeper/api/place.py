@@ -252,7 +252,9 @@ class Place:
 
             # The environment that is named is of the place that has built them.
             given = python if from_file else None
-            with target._asker.lock:
+            # In one order, also where another thread copies back.
+            first, second = sorted((self._asker, target._asker), key=id)
+            with first.lock, second.lock:
                 asks = partial(ask, self._asker, False), partial(ask, target._asker, brings)
                 done = crossing.copy(asked, *asks, lambda file: target._tell_names([file], given))
             return _placed(target.name, done, left)

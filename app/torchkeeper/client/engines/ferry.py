@@ -108,6 +108,7 @@ def fetch(
             # What is on the disk, not what was said to come.
             if lost and os.fstat(target.stream.fileno()).st_blocks * 512 >= parts.LEAST:
                 parts.keep(target.path, machine)
+                parts.forget(*used)  # which it has, too
             drop([made, source])
             raise
         target.commit(replace)

@@ -19,7 +19,6 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.catalogue.words import Forms, Words
 from torchkeeper.client.words.tongue import Nouns, Text, form, is_english, several, tr
-from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import InUse, Using
@@ -387,6 +386,8 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
 def _caches(place: str) -> str:
     """What lists the caches of the machine that a place is on."""
     with contextlib.suppress(Problem):
+        from torchkeeper.stores.names import scheme_of  # only here: every command begins with this
+
         if machine := scheme_of(place).machine(place):
             return tr("“torchkeeper places {machine}” lists the caches of that machine",
                       machine=machine)  # fmt: skip
