@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
+from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
 from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
@@ -27,6 +28,7 @@ from tests.gui.test_inspector import GRAPH, choose, first
 from tests.gui.test_programs import PROGRAM
 from tests.gui.test_programs import WAITING as WAITS
 from tests.gui.test_runs import cells
+from tests.gui.test_signing import begin, phrase, signature
 from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
@@ -400,6 +402,38 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+def test_what_comes_from_there_is_signed_here(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    keys, out = Path(os.environ["HOME"]) / ".ssh", tmp_path / "out"
+    keys.mkdir(mode=0o700)
+    key = make(keys / "id_ed25519", phrase="a passphrase")
+    out.mkdir()
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    begin(qtbot, window, out / "b.torchcache", key)
+    phrase(qtbot, window, "a passphrase")
+    idle(qtbot, window)
+    job = window.jobs.jobs[0]
+    assert job.state is State.DONE, list(job.log)
+    assert job.result["signature"]["fingerprint"] == signature(out / "b.torchcache").fingerprint
+    assert job.result["size"] == (out / "b.torchcache").stat().st_size
+    assert job.fruit == str(out / "b.torchcache")
+    # Cancelled at the passphrase, it never had its name.
+    begin(qtbot, window, out / "c.torchcache", None)
+    phrase(qtbot, window, "")
+    click(qtbot, window.following.drawer.cancel_button)
+    idle(qtbot, window)
+    assert os.listdir(out) == ["b.torchcache"]
+    shutil.copy(out / "b.torchcache", there.home / "b.torchcache")
+    opened(qtbot, window, there, Path("b.torchcache"))
+    window.update_now()
+    assert not window.actions_["sign"].isEnabled()
+    assert "what comes here" in window.actions_["sign"].toolTip()
 
 
 @pytest.mark.slow
