@@ -332,7 +332,7 @@ class Place:
     def warm(
         self, recipes: Name | Iterable[Name], *, python: Name | None = None, jobs: int = 1,
         device: str | None = None, threads: int | None = None, portable: bool = False,
-        limit: timedelta | None = None,
+        limit: timedelta | None = None, trust: bool = False,
     ) -> Warmed:  # fmt: skip
         """Compile recipes into this folder, as ``torchkeeper warm``. If a variant does not compile,
         this raises no error: the variant has failed (``Warmed.ok``).
@@ -345,20 +345,25 @@ class Place:
         threads: the number of threads of the programs; it is part of the keys.
         portable: without precompiled headers: programs that use the cache build nothing.
         limit: how long a variant may take.
+        trust: say that you trust the machine that a recipe was recorded on (``run --recipe``). It
+        names what is run, so elsewhere this is Error("untrusted") without it.
         """
-        from torchkeeper.client.recipes import files, sending
+        from torchkeeper.client.recipes import files, sending, strange
 
         self._check_folder()
         names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
         if not names:
             raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
+        wired = files.wire(names)
+        if not trust:
+            strange.check(wired, self._machine)
         params: compiling.WarmParams = {
-            "into": self.name, "recipes": files.wire(names), "jobs": jobs,
+            "into": self.name, "recipes": wired, "jobs": jobs,
             "device": device, "threads": threads, "portable": portable, "each": True,
             "limit_s": _seconds(limit),
         }  # fmt: skip
         if self._machine:
-            params = {**params, **sending.send(self._machine, params["recipes"] or ())}
+            params = {**params, **sending.send(self._machine, wired)}
         with contextlib.closing(Asker(self._progress, self._python(python))) as asker:
             answer = asker.ask(protocol.WARM, **params)
         return Warmed(tuple(_variants_of(answer)), answer.result["added"])
