@@ -212,11 +212,11 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 published=_PUBLISHED | _FAILED | None),
         _SECRETS,
         Line("with --dry-run: each variant", (compiling.VariantsRow,)),
-        _result(compiling.VariantsResult, what="with --dry-run: the last"),
+        _result(compiling.VariantsResult, what="with --dry-run: the last", machines=list[str]),
     ),
     "recipe show": (
         Line("each variant", (compiling.VariantsRow,)),
-        _result(compiling.VariantsResult),
+        _result(compiling.VariantsResult, machines=list[str]),
     ),
     "recipe check": (
         Line("each recipe", (), {"file": str, "problem": str | None, "faults": _FAULTS}),

@@ -130,6 +130,17 @@ def test_faults_of_an_item_have_its_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "wrong", ["gpu1", "", "ssh://gpu1/srv", "ssh://-oProxyCommand=x", "ssh://a\\nb", "redis://a",
+              "SSH://gpu1", "ssh://" + "a" * 500],
+)  # fmt: skip
+def test_a_machine_is_one_that_ssh_takes_and_a_recipe_names_it_plainly(wrong: str) -> None:
+    for good in ("ssh://gpu1", "ssh://me@gpu1.example:2222", "ssh://[::1]:22"):
+        assert told(f'machine = "{good}"\n{GOOD}') == []
+    assert told(f'machine = "{wrong}"\n{GOOD}') == [(1, 11, "machine")]
+    assert told(f"machine = [3]\n{GOOD}") == [(1, 11, "machine")]
+
+
 def test_a_message_names_file_line_what_was_expected_and_the_remedy(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(GOOD + "[compile]\nmode = 'max-autotone'\n")

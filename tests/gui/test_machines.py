@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
+from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
 from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
@@ -27,6 +28,7 @@ from tests.gui.test_inspector import GRAPH, choose, first
 from tests.gui.test_programs import PROGRAM
 from tests.gui.test_programs import WAITING as WAITS
 from tests.gui.test_runs import cells
+from tests.gui.test_signing import begin, phrase, signature
 from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
@@ -41,6 +43,7 @@ from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui.activity.shown import words
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -400,6 +403,38 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+def test_what_comes_from_there_is_signed_here(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    keys, out = Path(os.environ["HOME"]) / ".ssh", tmp_path / "out"
+    keys.mkdir(mode=0o700)
+    key = make(keys / "id_ed25519", phrase="a passphrase")
+    out.mkdir()
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    begin(qtbot, window, out / "b.torchcache", key)
+    phrase(qtbot, window, "a passphrase")
+    idle(qtbot, window)
+    job = window.jobs.jobs[0]
+    assert job.state is State.DONE, list(job.log)
+    assert job.result["signature"]["fingerprint"] == signature(out / "b.torchcache").fingerprint
+    assert job.result["size"] == (out / "b.torchcache").stat().st_size
+    assert job.fruit == str(out / "b.torchcache")
+    # Cancelled at the passphrase, it never had its name.
+    begin(qtbot, window, out / "c.torchcache", None)
+    phrase(qtbot, window, "")
+    click(qtbot, window.following.drawer.cancel_button)
+    idle(qtbot, window)
+    assert os.listdir(out) == ["b.torchcache"]
+    shutil.copy(out / "b.torchcache", there.home / "b.torchcache")
+    opened(qtbot, window, there, Path("b.torchcache"))
+    window.update_now()
+    assert not window.actions_["sign"].isEnabled()
+    assert "what comes here" in window.actions_["sign"].toolTip()
 
 
 @pytest.mark.slow
@@ -1077,6 +1112,40 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     assert not any("serve.py" in one for one in processes_under(there.home))
 
 
+def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text('machine = "ssh://there"\n[callable]\nfunction = "torch.hub:load"\n')
+    window = open_window(fixture_cache)
+    begun: list[str] = []
+    verify = window.flows.verify([str(recipe)])
+    for dialog in (window.flows.warm([str(recipe)]), verify):
+        assert dialog is not None
+        choice = dialog.recipe
+        qtbot.waitUntil(lambda choice=choice: choice.made is not None)  # type: ignore[misc]
+        assert choice.said.text() == "1 variant · told by there"
+        assert choice.trusted("ssh://there", "Run", lambda: begun.append("there")) is None
+        assert begun.pop() == "there"
+        for machine in ("", "ssh://me@there"):
+            asked = choice.trusted(machine, "Run", lambda: begun.append("elsewhere"))
+            assert asked is not None and not begun
+            assert asked.question.text() == "Do you trust ssh://there?"
+            assert "any function and any command" in asked.detail.text()
+            asked.reject()
+            assert not begun
+        asked = choice.trusted("", "Run", lambda: begun.append("here"))
+        assert asked is not None
+        click(qtbot, asked.go)
+        assert begun.pop() == "here"
+        dialog.reject()
+    window.flows.recipes.open_recipes([str(recipe)])
+    page = window.flows.recipes.page
+    assert page is not None
+    qtbot.waitUntil(lambda: page.selected() == [str(recipe)])
+    assert "1 variant · told by there" in page.facts.text()
+
+
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_recipe_of_a_program_there_is_warmed_there(
@@ -1124,3 +1193,23 @@ def test_a_recipe_of_a_program_there_is_warmed_there(
     graphs = [(there.home / name).glob("fxgraph/*/*") for name in ("cache", "other")]
     own, warm = (sorted(one.name for one in some) for some in graphs)
     assert own == warm != []
+    # Here it is warmed only once somebody trusts that machine.
+    here = tmp_path / "here"
+    here.mkdir()
+    window.open_paths([str(here)])
+    shown(qtbot, window, str(here))
+    window.here.environments.find()
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    window.here.environments.add(torch_python)
+    qtbot.waitUntil(lambda: window.here.environments.of(torch_python) is not None)
+    dialog = window.flows.warm([str(recipe)])
+    qtbot.waitUntil(lambda: dialog.choice_of.one is not None)
+    dialog.choice_of.choose(torch_python)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    jobs = len(window.jobs.jobs)
+    click(qtbot, dialog.go)
+    (asked,) = dialog.findChildren(ConfirmDialog)
+    assert len(window.jobs.jobs) == jobs
+    click(qtbot, asked.go)
+    assert len(window.jobs.jobs) == jobs + 1
+    qtbot.waitUntil(lambda: not window.jobs.active)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
-from tests.ssh.conftest import Machine
+from tests.ssh.conftest import Machine, keygen
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.words.problems import UserError
 
@@ -83,6 +83,31 @@ def test_what_is_to_be_signed_is_not_sent_unsigned(
         assert there_too.objects[-1]["error"]["code"] == "place-elsewhere"
     finally:
         tk("signers", "require", "off")
+
+
+def test_what_comes_from_there_is_signed_here(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    key, out = tmp_path / "key", tmp_path / "out"
+    keygen(key)
+    out.mkdir()
+    file = out / "b.torchcache"
+    asked = "export", there.place(fixture_cache), "--filter", "kind:fxgraph", "--allow-secrets"
+    ran = tk(*asked, "-o", file, "--sign", key, "--json")
+    assert (ran.code, ran.result["entries"]) == (0, 7), ran
+    assert ran.result["size"] == file.stat().st_size
+    assert ran.result["signature"]["status"] == "unknown"
+    assert tk("inspect", file, "--json").result["signature"] == ran.result["signature"]
+    # What cannot be signed never has the name of what was asked for.
+    wrong = tk(*asked, "-o", out / "c.torchcache", "--sign", there.config, "--json")
+    assert wrong.objects[-1]["error"]["code"] == "signing-failed", wrong
+    assert os.listdir(out) == ["b.torchcache"]
+    assert not [one for one in (there.folder / "tmp").rglob("*.torchcache") if one.is_file()]
+    # A bundle that stays there is not what a key of here signs.
+    shutil.copy(file, there.home / "b.torchcache")
+    stays = tk("sign", there.place("b.torchcache"), "--key", key, "--json")
+    assert stays.objects[-1]["error"]["code"] == "sign-elsewhere", stays
+    assert "export --sign" in stays.objects[-1]["error"]["remedy"]
 
 
 def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:

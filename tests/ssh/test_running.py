@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import torchkeeper
 from tests.cli.conftest import Tk
 from tests.cli.test_run import TRACING
 from tests.cli.test_warm import processes_under
@@ -69,6 +70,8 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
     assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
 
 
+#: One without a torch.
+PYTHON = "/usr/bin/python3"
 #: Notes what it compiles, as if it had.
 NOTES = """import json, os
 one = {"kind": "function", "module": "__main__", "name": "step", "there": True, "file": None,
@@ -88,7 +91,9 @@ def test_a_recipe_of_a_program_there_names_its_files(
     asked = "run", "--recipe", recipe, "--unproved", "--force", "--folder", there.place("")
     ran = tk(*asked, "--", "python3", "serve.py", "-n", "8")
     assert ran.code == 0 and "does more than define" in ran.err, ran
-    told = tomllib.loads(recipe.read_text())["script"]
+    whole = tomllib.loads(recipe.read_text())
+    assert whole["machine"] == "ssh://there"
+    told = whole["script"]
     assert told == [{"command": ["python", "serve.py", "-n", "8"], "folder": str(there.home)}]
     # A file that only defines something is named there, by its whole path.
     (there.home / "define.py").write_text("def step(x): pass\n")
@@ -100,6 +105,47 @@ def test_a_recipe_of_a_program_there_names_its_files(
     assert item == {"function": f"{there.home}/define.py:step", "inputs": [3]}
     assert "It names files of ssh://there" in recipe.read_text()
     assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
+
+
+def test_a_recipe_of_a_program_there_runs_elsewhere_only_for_who_trusts_it(
+    tk: Tk, there: Machine, tmp_path: Path
+) -> None:
+    """A machine may say that its program has compiled any function that is installed anywhere."""
+    hub = "/usr/lib/python3/site-packages/torch/hub.py"
+    told = NOTES.replace("__main__", "torch.hub").replace('"step"', '"load"')
+    (there.home / "serve.py").write_text(told.replace('"file": None', f'"file": {hub!r}'))
+    recipe = tmp_path / "r.toml"
+    asked = "run", "--recipe", recipe, "--unproved", "--folder", there.place("")
+    assert tk(*asked, "--", "python3", "serve.py").code == 0
+    data = tomllib.loads(recipe.read_text())
+    assert data["callable"][0]["function"] == "torch.hub:load"
+    assert data["machine"] == "ssh://there"
+    (tmp_path / "cache").mkdir()
+    for command in (
+        ["warm", recipe, "--into", tmp_path / "cache"],
+        ["warm", recipe, "--into", "ssh://other/cache"],
+        ["verify", tmp_path / "cache", "--recipe", recipe],
+    ):
+        ran = tk(*command, "--env", PYTHON, "--json")
+        error = ran.objects[-1]["error"]
+        assert (ran.code, error["code"]) == (2, "wrong-usage"), ran
+        assert "ssh://there has told what this recipe runs" in error["why"]
+        assert "--trust" in error["remedy"]
+    # Who trusts it goes on, to a Python without torch; and on that machine nobody is asked.
+    for more in (["--trust"], ["--into", there.place("cache")]):
+        into = [] if "--into" in more else ["--into", tmp_path / "cache"]
+        ran = tk("warm", recipe, *into, *more, "--env", PYTHON, "--json")
+        assert ran.code == 1 and ran.objects[0]["variant"]["name"] == "load", ran
+    with torchkeeper.open(tmp_path / "cache") as place:
+        with pytest.raises(torchkeeper.Error) as raised:
+            place.warm(recipe, python=PYTHON)
+        assert raised.value.code == "untrusted"
+        (failed,) = place.warm(recipe, python=PYTHON, trust=True).failed
+        assert failed.name == "load"
+    shown = tk("recipe", "show", recipe, "--env", PYTHON)
+    assert "ssh://there has told what this recipe runs" in shown.err, shown
+    shown = tk("recipe", "show", recipe, "--env", PYTHON, "--json")
+    assert shown.result["machines"] == ["ssh://there"]
 
 
 def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -> None:

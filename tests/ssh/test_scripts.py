@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
-from tests.ssh.conftest import Machine
+from tests.ssh.conftest import Machine, keygen
+from torchkeeper.client import signers
 
 GRAPHS = "kind:fxgraph"
 
@@ -51,13 +52,29 @@ def test_places_of_a_machine(there: Machine, fixture_cache: Path) -> None:
         assert raised.value.code == "wrong-usage"
 
 
-def test_what_cannot_be_done_there_says_so(
+def test_what_comes_from_there_is_signed_here(
     there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
+    file, key = tmp_path / "b.torchcache", tmp_path / "key"
+    public = keygen(key)
     with torchkeeper.open(there.place(fixture_cache)) as place:
+        done = place.export(file, GRAPHS, secrets="allow", sign=key)
+        assert (done.entries, done.size) == (7, file.stat().st_size)
         with pytest.raises(torchkeeper.Error) as raised:
-            place.export(tmp_path / "b.torchcache", sign=there.folder / "user")
-        assert raised.value.code == "place-elsewhere"
+            place.export(file, GRAPHS, secrets="allow", sign=key)
+        assert raised.value.code == "output-exists"
+        with pytest.raises(torchkeeper.Error) as raised:
+            place.export(tmp_path / "c", GRAPHS, secrets="allow", sign=there.folder / "config")
+        assert raised.value.code == "signing-failed" and not (tmp_path / "c").exists()
+    signers.trust("me", public)
+    try:
+        with torchkeeper.open(tmp_path / "cache") as mine:
+            assert mine.import_(file).entries == 7
+    finally:
+        signers.distrust("me")
+
+
+def test_what_is_named_wrongly_is_no_place() -> None:
     for wrong in ("ssh://a b/x", "ssh://-oProxyCommand=x/y"):
         with pytest.raises(torchkeeper.Error) as raised:
             torchkeeper.open(wrong)

@@ -28,7 +28,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.kept import protected
 from torchkeeper.client.secrets import named
-from torchkeeper.client.words.problems import unseen_users, user_error, user_of_place
+from torchkeeper.client.words.problems import unseen_users, user_of_place
 from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
@@ -156,15 +156,13 @@ class Place:
         key, output = None if sign is None else _file(sign), _file(path)
         if key:
             signers.check_key(key)
-        if key and self._machine:
-            raise user_error("place-elsewhere", {"place": self.name})
         facts = self._maker(python)
         made = ferry.name(self._machine) if self._machine else output
         with self._asker.lock:  # a bundle that is to be signed waits for that in the process
             answer = self._ask(
                 protocol.EXPORT, output=made, select=self._select(filter, python),
                 needs=with_needed, replace=replace, secrets=_sent(secrets),
-                builders=carrying.builders(facts), sign=bool(key),
+                builders=carrying.builders(facts), sign=bool(key) and not self._machine,
             )  # fmt: skip
             done: bundles.ExportResult = answer.result
             size = done["size"]
@@ -173,7 +171,7 @@ class Place:
                 size = os.path.getsize(output)
             if self._machine and done["entries"]:
                 try:
-                    ferry.fetch(made, output, size, replace)
+                    size = self._fetched(made, output, size, replace, key)
                 except Error as error:
                     raise answer.worded(error) from None
         redacted = done["leaks"]["redacted"]
@@ -334,7 +332,7 @@ class Place:
     def warm(
         self, recipes: Name | Iterable[Name], *, python: Name | None = None, jobs: int = 1,
         device: str | None = None, threads: int | None = None, portable: bool = False,
-        limit: timedelta | None = None,
+        limit: timedelta | None = None, trust: bool = False,
     ) -> Warmed:  # fmt: skip
         """Compile recipes into this folder, as ``torchkeeper warm``. If a variant does not compile,
         this raises no error: the variant has failed (``Warmed.ok``).
@@ -347,26 +345,45 @@ class Place:
         threads: the number of threads of the programs; it is part of the keys.
         portable: without precompiled headers: programs that use the cache build nothing.
         limit: how long a variant may take.
+        trust: say that you trust the machine that a recipe was recorded on (``run --recipe``). It
+        names what is run, so elsewhere this is Error("untrusted") without it.
         """
-        from torchkeeper.client.recipes import files, sending
+        from torchkeeper.client.recipes import files, sending, strange
 
         self._check_folder()
         names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
         if not names:
             raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
+        wired = files.wire(names)
+        if not trust:
+            strange.check(wired, self._machine)
         params: compiling.WarmParams = {
-            "into": self.name, "recipes": files.wire(names), "jobs": jobs,
+            "into": self.name, "recipes": wired, "jobs": jobs,
             "device": device, "threads": threads, "portable": portable, "each": True,
             "limit_s": _seconds(limit),
         }  # fmt: skip
         if self._machine:
-            params = {**params, **sending.send(self._machine, params["recipes"] or ())}
+            params = {**params, **sending.send(self._machine, wired)}
         with contextlib.closing(Asker(self._progress, self._python(python))) as asker:
             answer = asker.ask(protocol.WARM, **params)
         return Warmed(tuple(_variants_of(answer)), answer.result["added"])
 
     def _ask(self, op: str, *, only_signed: bool = False, **params: object) -> Answer:
         return self._asker.ask(op, only_signed=only_signed, place=self.name, **params)
+
+    def _fetched(self, made: str, output: str, size: int, replace: bool, key: str | None) -> int:
+        """Have a bundle come here from the machine, signed by a key of here; its size then."""
+        from torchkeeper.client import crossing
+        from torchkeeper.client.engines import ferry
+
+        if not key:
+            ferry.fetch(made, output, size, replace)
+            return size
+        with contextlib.closing(Asker(self._progress)) as here:
+            crossing.fetch_signed(
+                lambda op, **asked: here.ask(op, **asked).result, made, output, size, key, replace
+            )
+        return os.path.getsize(output)
 
     def _check_folder(self) -> None:
         if not self._scheme.is_files:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -81,11 +80,6 @@ def export(args: argparse.Namespace) -> int:
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
     maker = leaving.maker_of(args, args.place) if carrying.may_have_objects(args.place) else None
-    if args.key and far.is_far(args.place):
-        raise output.misuse(
-            "A bundle is signed on this machine.", "Its entries are on another.",
-            "Leave --sign out, then: torchkeeper sign FILE --key KEY.",
-        )  # fmt: skip
     if args.key and not args.dry_run:
         check_key(args.key)
     with streams.going(args) as file:
@@ -98,15 +92,11 @@ def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
         if args.dry_run:
             return _plan_export(args, asker, select, maker, file)
         with leaving.telling_secrets(args, asker):
-            replace = not args.no_clobber
             answer = crossing.exported(
-                asker, file, replace, place=args.place, select=select, needs=args.with_needed,
-                secrets=args.secrets, builders=carrying.builders(maker), sign=bool(args.key),
+                asker, file, not args.no_clobber, args.key, place=args.place, select=select,
+                needs=args.with_needed, secrets=args.secrets, builders=carrying.builders(maker),
             )  # fmt: skip
             told = {**answer, "leaks": leaving.secrets_found(asker)}
-            if told.pop("held", False):
-                told["signature"] = signing.signed(asker, "", args.key, file, replace)
-                told["size"] = os.path.getsize(file)
     output.remark(args, [carrying.undescribed(answer)])
     shown = "standard output" if args.output == streams.STREAM else answer["output"]
     return asker.end(args, EXPORT, told, shown)

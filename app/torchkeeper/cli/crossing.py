@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving
+from torchkeeper.cli import leaving, signing
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
@@ -20,14 +21,37 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
     from torchkeeper.verdict.probed import Env
 
+    class Exported(bundles.ExportResult, total=False):
+        """What was written, and who signed it, where it was to be signed."""
 
-def exported(asker: Asker, file: str, replace: bool = True, **asked: Any) -> bundles.ExportResult:
-    """Write a bundle here of what is on the machine that is asked. Raises UserError."""
+        signature: bundles.SignatureResult
+
+
+def exported(
+    asker: Asker, file: str, replace: bool = True, key: str = "", **asked: Any
+) -> Exported:
+    """Write a bundle here of what is on the machine that is asked, signed by a ``key`` of here, if
+    one is named. Raises UserError.
+    """
     made = ferry.name(machine) if (machine := asker.engine.machine) else file
-    answer: bundles.ExportResult = asker.ask(EXPORT, output=made, replace=replace, **asked)
-    if machine and answer["entries"]:
-        ferry.fetch(made, file, answer["size"], replace, asker.carried)
+    asked["sign"] = bool(key) and not machine
+    answer: Exported = asker.ask(EXPORT, output=made, replace=replace, **asked)
     answer["output"] = file
+    if not answer["entries"]:
+        return answer
+    if not machine:
+        if answer.pop("held", False):
+            answer["signature"] = signing.signed(asker, "", key, file, replace)
+    elif key:
+        with Engine() as engine:
+            here = Asker(engine, quiet=True)
+            come = made, file, answer["size"], key, replace, asker.carried
+            crossing.fetch_signed(here.ask, *come)
+            answer["signature"] = signing.signature_of(here, file)
+    else:
+        ferry.fetch(made, file, answer["size"], replace, asker.carried)
+    if "signature" in answer:
+        answer["size"] = os.path.getsize(file)
     return answer
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import signers as trust
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import outcomes
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
@@ -42,11 +43,13 @@ def add_key(command: argparse.ArgumentParser, option: str, required: bool = Fals
 def add_sign(command: argparse.ArgumentParser) -> None:
     about = "Sign a bundle, so that others see that it is yours and unchanged.\n"
     output.describe(command, f"{about}This replaces a signature that it has.", _HELP)
-    command.add_argument("file", metavar="FILE", type=looking.path, help="a bundle")
+    command.add_argument("file", metavar="FILE", type=looking.folder, help="a bundle")
     add_key(command, "--key", required=True)
 
 
 def sign(args: argparse.Namespace) -> int:
+    if far.is_far(args.file):
+        raise user_error("sign-elsewhere", {"place": args.file})
     with Engine() as engine:
         signature = signed(Asker(engine, args.json), args.file, args.key)
     told = {"file": args.file, "signature": signature}

@@ -11,7 +11,7 @@ from torchkeeper.cli import applying, contract, looking, output, signing
 from torchkeeper.cli.asking import asking, python_for, say_finding
 from torchkeeper.cli.bundles import trusts
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.cli.warming import there
+from torchkeeper.cli.warming import there, trusted
 from torchkeeper.client import carrying, temporary
 from torchkeeper.client.engines import far, ferry, probes
 from torchkeeper.client.kept import verified
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import ImportResult
     from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
     from torchkeeper.engine.messages.findings import Finding, LeftFinding, VariantFinding
+    from torchkeeper.warm.shapes import Compiling
 
 #: What is said before minutes are spent, where no recipe was named.
 _BUILT_IN = "Verify runs the built-in recipe; --recipe FILE names the one that you warmed."
@@ -48,7 +49,7 @@ def add_verify(command: argparse.ArgumentParser) -> None:
                 f"{preparing.VARIABLE}=0")  # fmt: skip
     applying.add_profile(command, "what is run")
     output.flag(command, "--quick", "only the run with the target, without a comparison")
-    output.flag(command, "--trust", "do not ask: you trust its maker")
+    output.flag(command, "--trust", "do not ask: you trust its maker, and that of the recipe")
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -73,6 +74,9 @@ def verify(args: argparse.Namespace) -> int:
         if not trusts(nothing, verifying.TRUST, "it", question):
             output.note(nothing)
             return 1
+    ran: Compiling = {"recipes": recipes.wire(args.recipe or ["builtin"])}
+    if not trusted(args, ran, machine, "Nothing was verified.", "Run it"):
+        return 1
     before = verified.mark(place)
     with temporary.folder("verifying") as scratch:
         target, made = place, None
@@ -83,7 +87,7 @@ def verify(args: argparse.Namespace) -> int:
             made, left = _unpack(args, python, target, signed)
         params: VerifyParams = {
             "place": target,
-            "recipes": recipes.wire(args.recipe or ["builtin"]),
+            "recipes": ran["recipes"],
             "runs": verifying.runs(args.quick, args.portable),
             "scratch": scratch,
             "portable": args.portable,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, contract, crossing, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking, python_for
+from torchkeeper.cli.bundles import trusts
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
@@ -21,7 +22,7 @@ from torchkeeper.client.engines import far, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, verified
 from torchkeeper.client.recipes import files as recipes
-from torchkeeper.client.recipes import sending
+from torchkeeper.client.recipes import sending, strange
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -97,6 +98,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
         "redis:// server, if every variant is warm")  # fmt: skip
     leaving.add_secrets(command)
     output.flag(command, "--dry-run", "only list the variants and the known problems")
+    output.flag(command, "--trust", "do not ask: you trust the machine that the recipe is of")
     applying.add_profile(command, "what compiles")
     add_ways(command)
 
@@ -139,6 +141,8 @@ def warm(args: argparse.Namespace) -> int:
     if args.dry_run:
         params.pop("settings", None)
         return variants(args, params, args.into)
+    if not trusted(args, params, far.machine_of(args.into), "Nothing was warmed.", "Warm it"):
+        return 1
     with asking(args, python_for(args.env, getattr(args, "into", None))) as asker:
         try:
             # As JSON a single variant that fails is told as of several.
@@ -162,6 +166,21 @@ def warm(args: argparse.Namespace) -> int:
         code = _onward(args, onward)
     output.result(args, {**one.result, "left": asker.left, **onward}, outcomes.line(one))
     return code
+
+
+def trusted(
+    args: argparse.Namespace, params: Compiling, machine: str, nothing: str, question: str
+) -> bool:
+    """Whether recipes may run on a machine: none is of another, or somebody says that they trust
+    that. Raises UserError where nobody could.
+    """
+    machines = strange.strange(params.get("recipes") or (), machine)
+    if not machines or args.trust:
+        return True
+    if trusts(nothing, strange.warning(machines), "the recipe", question):
+        return True
+    output.note(nothing)
+    return False
 
 
 def heard(
@@ -234,7 +253,9 @@ def variants(args: argparse.Namespace, params: Compiling, into: str = "") -> int
     said = say.count(answer["variants"], "variant", "variants")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
-    output.result(args, answer, f"{said}.")
+    machines = strange.told_by(params.get("recipes") or ())
+    output.remark(args, [strange.warning(machines) if machines else None])
+    output.result(args, {**answer, "machines": machines}, f"{said}.")
     return 1 if answer["problems"] else 0
 
 

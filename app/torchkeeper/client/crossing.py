@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
 from torchkeeper.client.engines import far, ferry, line
-from torchkeeper.client.signers import check_policy, signers_file
+from torchkeeper.client.signers import check_policy, sign, signers_file
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, SIGNATURE, TARGET
@@ -68,6 +68,26 @@ def copy(
     if first:
         done["stays"], done["leaks"] = first["stays"], done["leaks"] or first["leaks"]
     return done
+
+
+def fetch_signed(
+    ask: Callable[..., Any], made: str, file: str, size: int, key: str, replace: bool = True,
+    told: ferry.Told = lambda *_: None,
+) -> None:  # fmt: skip
+    """As ``ferry.fetch``, with what came signed by a key of here (``signers.sign``) before it has
+    its name. ask: asks an engine of here. Raises UserError.
+    """
+    if not replace and os.path.lexists(file):
+        raise user_error("output-exists", {"file": file})
+    with temporary.folder("crossing") as folder:
+        came = os.path.join(folder, f"bundle{SUFFIX}")
+        ferry.fetch(made, came, size, told=told)
+        try:
+            sign(ask, came, key, file, replace)
+        except UserError as e:
+            if e.params.get("file") != came:
+                raise
+            raise user_error(e.code, {**e.params, "file": file}) from e  # as it is called
 
 
 def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:

@@ -172,7 +172,7 @@ ACTIONS = (
          when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid), short=_n("Export…")),
     Spec("sign", _n("Sign &bundle…"), "sign", "", "file", 1,
          _n("Sign a bundle, so that others see that it is yours"), "places",
-         when=lambda s: not (s.place_is_bundle and s.read_only)),
+         when=lambda s: not (s.place_is_bundle and (s.read_only or s.scheme.elsewhere))),
     Spec("signers", _n("Truste&d signers…"), "shield", "", "file", 1,
          _n("Choose whose signatures you trust, and whether an import needs one")),
     Spec("quit", _n("&Quit"), "quit", "Ctrl+Q", "file", 2,
@@ -389,6 +389,7 @@ HELD = _n("This place is read-only. To change it, take File > Read-only off firs
 _FILTERED = _n("The filter is not valid. Correct it, or press Esc in it to clear it")
 _ON_SERVER = _n("Verify runs PyTorch on a copy of a folder. Copy this server’s entries to a folder "
                 "with “Copy to…”, and verify that folder")  # fmt: skip
+_SIGNED_HERE = _n("A key signs only what is on this machine. “Export…” signs what comes here")
 
 
 def spec(ident: str) -> Spec:
@@ -453,6 +454,8 @@ class Actions(QObject):
             return HELD
         if spec.id == "verify" and now.scheme.remote_cache:
             return _ON_SERVER
+        if spec.id == "sign" and now.scheme.elsewhere:
+            return _SIGNED_HERE
         return _FILTERED if here and spec.when(now._replace(filter_valid=True)) else ""
 
     def _suit(self, spec: Spec, action: QAction) -> None:

@@ -312,8 +312,8 @@ def recipe_of(
 ) -> Recorded:
     """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
     the user's, in its ``folder``, else this one, with ``env``. proof: what is said of trying what
-    is named; refuted: why that failed, so that it is the command. machine: another one that all of
-    that is on, the paths of which it names. Nothing is imported.
+    is named; refuted: why that failed, so that it is the command. machine: another one that has
+    told all of that, whose paths it names, and which it names, too. Nothing is imported.
     """
     here = "" if machine else os.path.dirname(out)
     shown = hidden(command)
@@ -340,6 +340,8 @@ def recipe_of(
         if found.hidden:
             head.append("Where the command has “…” something that looked like a secret is left "
                         "out: the command has to take it from elsewhere.")  # fmt: skip
+    if machine:
+        found.data = {"machine": machine, **found.data}
     if told:
         head += ["", "Compiled were:", *told[:_MOST_LINES]]
         head += [f"  and {len(told) - _MOST_LINES:,} more"] if len(told) > _MOST_LINES else []

@@ -51,6 +51,7 @@ EXPECTED: dict[str, Text] = {
     "parameter": "expected the name of a parameter, such as x",
     "variable": "expected the name of a variable, such as OMP_NUM_THREADS",
     "variable-ours": "Torchkeeper sets this variable itself.",
+    "machine": "expected a machine, such as “ssh://gpu1”",
     # Sources
     "source": "nothing says what to compile: expected one of {known}.",
     "one-source": "a recipe has one kind of source, and there is “{first}” already; "

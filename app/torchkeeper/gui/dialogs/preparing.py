@@ -9,10 +9,11 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QWidget
 
 from torchkeeper.client.engines import far
+from torchkeeper.client.recipes import strange
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
-from torchkeeper.gui.dialogs.base import choose_files, choose_folder
+from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_files, choose_folder, confirm
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job
@@ -241,6 +242,18 @@ class RecipeChoice(forms.Compound):
         if last and [last] != self.names:
             self.choose([last], free=True)
 
+    def trusted(self, machine: str, verb: str, then: Callable[[], object]) -> ConfirmDialog | None:
+        """Call ``then``, after asking where another machine than the one that runs them has told
+        the chosen recipes. verb: what is done with them.
+        """
+        machines = strange.strange(self.made.wire, machine) if self.made else ()
+        if not machines:
+            then()
+            return None
+        title = self.tr("A recipe of another machine")
+        question = self.tr("Do you trust {}?").format(printable(", ".join(machines), 200))
+        return confirm(self, title, question, strange.warning(machines), verb, then)
+
     def _fill(self, listed: Sequence[known.Listed]) -> None:
         with QSignalBlocker(self.combo):
             self.combo.clear()
@@ -303,7 +316,8 @@ class RecipeChoice(forms.Compound):
             count = say.count(len(made.variants), "variant", "variants")
             several = made.recipes > 1
             of = self.tr("{} of {}").format(count, say.count(made.recipes, "recipe", "recipes"))
-            self.said.setText(of if several else count)
+            told = map(known.told_by, strange.told_by(made.wire))
+            self.said.setText(" · ".join([of if several else count, *told]))
             texts = (f"{r} · {n}" if several and not n.startswith(r) else n
                      for r, n, _ in made.variants[:_MOST])  # fmt: skip
             forms.list_up(self.variants, [printable(text, 200) for text in texts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -53,7 +54,7 @@ class VerifyDialog(WorkDialog):
         """recipes: files and folders to begin with. runs: those to be ticked besides "warm"."""
         super().__init__(parent, 800, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
-        self._start, self._known = start, known
+        self._start, self._known, self._machine = start, known, environments.machine
         self.place = PlaceChoice(places, place, reads=True)
         self.environment = EnvironmentChoice(environments, "verify")
         self.recipe = RecipeChoice(engines, recipes, rows=2, into=place)
@@ -190,4 +191,5 @@ class VerifyDialog(WorkDialog):
             told: Asked = {"recipes": self.recipe.names, **self.options.params}
             if device := self.device.device:
                 told["device"] = device
-            self.follow(self._start(place, env, self.chosen, told))
+            begin = partial(self._start, place, env, self.chosen, told)
+            self.recipe.trusted(self._machine, self.tr("&Run it"), lambda: self.follow(begin()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
@@ -380,4 +381,6 @@ class WarmDialog(WorkDialog):
                 options["limit_s"] = self.limit.value() * 60
             if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
                 options["jobs"] = self.jobs_at_once.value()
-            self.follow(self._start(self.choice_of.python, self.recipe.names, into, options, then))
+            given = self.choice_of.python, self.recipe.names, into, options, then
+            begin = partial(self._start, *given)
+            self.recipe.trusted(self._machine, self.tr("&Warm it"), lambda: self.follow(begin()))

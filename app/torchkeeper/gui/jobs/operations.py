@@ -292,17 +292,22 @@ class Operations(QObject):
             params["sign"], asked["key"] = not machine, key  # of another machine, what came is
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
-            where: messages.Signed = {"file": output}
+            where: messages.Signed = {"output": output, "replace": replace}
             if machine:
                 made: str = yield self._look(ferry.name, machine)
-                result = yield from ask({"output": made, "replace": False})
-                what = made, output, result["size"], replace, self._carried.of(job)
+                told = yield from ask({"output": made, "replace": False})
+                result: Values = {**told, "output": output}
+                if not result["entries"]:
+                    return result
+                came = output
+                if key:
+                    job.scratch = yield partial(self._engines.scratch, "crossing")
+                    came = where["file"] = os.path.join(job.scratch, "bundle.torchcache")
+                what = made, came, result["size"], replace, self._carried.of(job)
                 yield self._look(ferry.fetch, *what)
-                result = {**result, "output": output}
             else:
-                result = yield from ask({})
-                where = {"held": True, "output": output, "replace": replace}
-            if not (key if machine else result.get("held")):
+                result, where["held"] = (yield from ask({})), True
+            if not ("file" in where or result.get("held")):
                 return result
             told = yield from self._signing.signed(job, key, where)
             return {**{name: one for name, one in result.items() if name != "held"}, **told}

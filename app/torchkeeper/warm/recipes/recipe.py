@@ -8,6 +8,7 @@ believed: its sections are held to what each may hold. What each source takes is
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.ssh import parse
 from torchkeeper.warm.recipes import items, values
 from torchkeeper.warm.recipes.faults import Fault, Faults, Where, said, shown
 from torchkeeper.warm.recipes.tables import Called, Item, Kind, Matrix, Settings, Tables
@@ -36,7 +38,7 @@ MOST_VARIANTS, MOST_RECIPES = 10_000, 1000
 #: Bytes of all variants of a request at most, written out.
 MOST_SIZE = 50_000_000
 _MOST = values.MOST_ELEMENTS
-SECTIONS = ("name", "about", *KINDS, "matrix", "compile", "environment", "limits")
+SECTIONS = ("name", "about", "machine", *KINDS, "matrix", "compile", "environment", "limits")
 #: The names of a matrix that are no sizes, and which of them have a meaning for each source.
 AXES = {
     "callable": ("device", "dtype", "mode"),
@@ -51,6 +53,7 @@ MOST_AXES = 32
 #: Seconds and bytes of memory that a variant may ask for at most: a week, a PiB.
 MOST_SECONDS, MOST_MEMORY = 7 * 86_400, 2**50
 LONGEST_NAME = 80
+LONGEST_MACHINE = 400
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 #: What is ours to set: where a variant's entries go, and what is said between our processes.
@@ -241,6 +244,8 @@ def _look(found: Faults, data: object) -> None:
     for name in ("name", "about"):
         if name in data:
             found.text(data[name], (name,), LONGEST_NAME if name == "name" else 400)
+    if "machine" in data:
+        _machine(found, data["machine"])
     kinds = [key for key in data if key in KINDS]
     if not kinds:
         found.add((), "source", known=", ".join(KINDS))
@@ -253,6 +258,15 @@ def _look(found: Faults, data: object) -> None:
     items.look_settings(found, data.get("compile", {}), ("compile",), source, matrix)
     _environment(found, data.get("environment", {}))
     _limits(found, data.get("limits", {}))
+
+
+def _machine(found: Faults, value: object) -> None:
+    where: Where = ("machine",)
+    if found.text(value, where, LONGEST_MACHINE):
+        with contextlib.suppress(Problem):
+            if parse(str(value)).machine == value:
+                return
+        found.add(where, "machine", shown(value))
 
 
 def _each(found: Faults, kind: str, value: object) -> Iterator[tuple[Where, Mapping[str, object]]]:

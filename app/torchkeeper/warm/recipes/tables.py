@@ -74,10 +74,13 @@ Matrix = Mapping[str, Sequence[Any]]
 
 
 class Tables(TypedDict, total=False):
-    """A recipe as its file has it, with the items of one source."""
+    """A recipe as its file has it, with the items of one source. machine: another one that has told
+    all of it.
+    """
 
     name: str
     about: str
+    machine: str
     callable: Item | Sequence[Item]
     script: Item | Sequence[Item]
     exported: Item | Sequence[Item]

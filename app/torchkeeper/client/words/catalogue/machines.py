@@ -113,6 +113,13 @@ WORDS: dict[str, Words] = {
         "This cannot be done there yet.",
         "Log in there, and do it with a Torchkeeper of that machine.",
     ),
+    "sign-elsewhere": Words(
+        "{place} is on another machine.",
+        "A key signs only what is on this machine: that can be read before, and nobody else can "
+        "exchange it.",
+        "“export --sign” signs what comes here. A bundle that is to stay there can be fetched, "
+        "signed here and sent back, with scp.",
+    ),
     "places-apart": Words(
         "These places are on different machines.",
         "{place} is on another than {other}.",

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QListWidget, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ BUILTIN = "builtin"
 @dataclass(frozen=True)
 class Known:
     """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
-    it cannot be read at all. variants: 0 where either is the case.
+    it cannot be read at all. variants: 0 where either is the case. machine: another one that has
+    told it; "" without.
     """
 
     path: str
@@ -49,6 +51,7 @@ class Known:
     faults: Sequence[Fault] = ()
     error: UserError | None = None
     warmed: Warmed | None = None
+    machine: str = ""
 
     @property
     def good(self) -> bool:
@@ -149,7 +152,9 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
     if data is None or faults:
         return Known(path, stem, faults=faults, warmed=warmed)
     one = checked(data, stem, os.path.dirname(path))
-    return Known(path, one.name, one.about, one.source, many(one), warmed=warmed)
+    machine = str(data.get("machine", ""))
+    about = one.name, one.about, one.source, many(one)
+    return Known(path, *about, warmed=warmed, machine=machine)
 
 
 def looked(text: str, path: str) -> Looked:
@@ -366,6 +371,11 @@ def name_of(path: str, name: str = "") -> str:
     if path == BUILTIN:
         return _tr("Built in: a first look")
     return printable(name or os.path.basename(path.rstrip("/")) or path, 120)
+
+
+def told_by(machine: str) -> str:
+    """That a machine has told what a recipe runs."""
+    return _tr("told by {}").format(host_of(machine))
 
 
 def warmed_text(one: Known) -> str:
