@@ -270,8 +270,9 @@ class Line(mux.Mux):
             self.failure = user_error("ssh-misspoken", misspoken) if why else self._failed()
         self._open = False
         self._out.clear()
-        for number in list(self._channels):
+        for number, _ in list(self._streams):  # also of a channel that has ended, and is not read
             self.drop(number)
+        for number in list(self._channels):
             self._channels.pop(number).end(255, self.failure.why)
         self._told.set()
         with self._lock:
