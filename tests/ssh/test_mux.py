@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import LONG
 from tests.sampling import sampled
 from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import line
@@ -162,6 +163,34 @@ def test_rows_of_a_machine_that_lies_are_no_paths_here(lying: Callable[[str], st
         told = engine.call(protocol.LIST, {"place": place}, lambda one: rows.extend(one.rows))
     assert told["place"] == "/etc/passwd", "as it said: it is no name that we asked about"
     assert rows == [{"path": "../../etc"}]
+    line.close_all()
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_what_ended_just_before_its_connection_hears_of_that(
+    lying: Callable[[str], str], closes: bool
+) -> None:
+    """More has come of it than anybody has read."""
+    place = lying(
+        "hello(); i = asked()['id']\n"
+        "for n in range(9000): message(type='progress', id=i, done=n, total=None, unit='files')\n"
+        "frame(7, 1, b'{\"status\": 0}')\n" + ("" if closes else "sys.exit(0)")
+    )
+    with Engine("ssh://there") as engine:
+        engine.send(protocol.DU, {"place": place})
+        way, until = line.to("ssh://there"), time.monotonic() + LONG / 10
+        while engine._process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert engine._process.poll() == 0
+        if closes:
+            line.close_all()
+        while not way._over:
+            time.sleep(0.01)
+        with pytest.raises(UserError) as raised:
+            while time.monotonic() < until:
+                list(engine.receive())
+        assert raised.value.code in ("ssh-lost", "engine-gone")
+        assert line.to("ssh://there").hello().home
     line.close_all()
 
 

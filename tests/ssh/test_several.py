@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.ssh.conftest import Machine, config
+from tests.ssh.conftest import Machine, config, started
+from tests.ssh.test_mux import LIAR
 from torchkeeper.cli import several
+from torchkeeper.cli.main import run
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking
@@ -26,7 +29,7 @@ def ends(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setenv(name, str(tmp_path / "kept"))
     yield
     line.close_all()
-    Asking.silent = False
+    Asking.silent, Engine.silent = False, None
 
 
 @pytest.fixture
@@ -103,6 +106,75 @@ def test_one_that_hangs_holds_up_no_other(
     machine, error = next(came)
     assert machine == "ssh://mute" and isinstance(error, UserError)
     assert (error.code, error.why) == ("ssh-silent", "It said nothing for 8 seconds.")
+
+
+#: It answers as machines do, but for one that it never answers: of that it only says that it lives.
+HANGS = """
+hello(); i = asked()["id"]
+while True:
+    frame(18, 0); frame(2, 1, b"x\\n")
+    message(type="progress", id=i, done=3, total=9, unit="files")
+    time.sleep(0.1)
+"""
+#: It takes long, and goes on.
+GOES_ON = """
+hello(); i = asked()["id"]
+for n in range(60):
+    message(type="progress", id=i, done=n, total=None, unit="files")
+    time.sleep(0.1)
+message(type="rows", id=i, rows=[{"path": "/far/away", "reason": "default", "exists": False}])
+message(type="result", id=i, result={})
+"""
+
+
+@pytest.fixture
+def liar(more: Machine, tmp_path: Path) -> Iterator[Machine]:
+    """One more, which says what its ``python3`` has it say."""
+    (tmp_path / "liar").mkdir()
+    with started(tmp_path / "liar") as made:
+        config(made)
+        text = made.config.read_text().replace("Host there", "Host liar")
+        more.config.write_text(more.config.read_text() + text)
+        (made.bin / "python3").rename(made.bin / "python")
+        yield made
+        line.close_all()
+
+
+def lie(liar: Machine, what: str) -> None:
+    program = liar.bin / "python3"
+    program.write_text(LIAR.format(python=liar.bin / "python", lie=f"import time\n{what}"))
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("overview", 4), *(pytest.param(*one, marks=pytest.mark.slow)
+                        for one in (("ls", 4), ("doctor", 5)))],
+)  # fmt: skip
+def test_one_that_never_answers_is_given_up_and_the_others_are_told(
+    liar: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], command: str, code: int,
+) -> None:  # fmt: skip
+    """It is there, and says words that tell nothing; it holds up no other meanwhile."""
+    lie(liar, HANGS)
+    for name, value in {"ANSWER": 4.0, "AT_ONCE": 1, "SOON": 0.2}.items():
+        monkeypatch.setattr(several, name, value)
+    places = [f"ssh://{one}{fixture_cache}" for one in ("liar", "there")]
+    assert run([command, "--json", *places]) == code
+    came = capsys.readouterr()
+    assert "The engine of ssh://liar does not answer." in came.err
+    assert "It has said nothing new for 4 seconds." in came.err
+    told = [json.loads(line) for line in came.out.splitlines()]
+    assert [one for one in told if one.get("place") == places[1]], "the other is told"
+
+
+def test_one_that_goes_on_is_heard_however_long_it_takes(
+    liar: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lie(liar, GOES_ON)
+    monkeypatch.setattr(several, "ANSWER", 4.0)
+    assert run(["places", "--json", "ssh://liar", "ssh://there"]) == 0
+    assert "ssh://liar/far/away" in capsys.readouterr().out
 
 
 def test_places_of_machines(tk: Tk, more: Machine, fixture_cache: Path) -> None:

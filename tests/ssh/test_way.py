@@ -18,11 +18,12 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
-from tests.ssh.conftest import Machine, config, keygen
+from tests.ssh.conftest import Machine, config, ended, keygen
 from tests.terminals import Terminal
 from torchkeeper.client import terminal
 from torchkeeper.client.engines import boot, line
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.engines.questions import Asking
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.stores import processes
@@ -213,6 +214,39 @@ def test_a_connection_that_breaks_says_so(there: Machine, many: Path) -> None:
     line.close_all()
 
 
+@pytest.mark.slow
+def test_a_request_while_all_connections_end_or_right_after_has_an_end(
+    there: Machine, fixture_cache: Path
+) -> None:
+    params = {"place": there.place(fixture_cache)}
+    came = Counter[str]()
+    for n in range(30):
+        with Engine("ssh://there") as engine, Engine("ssh://there") as other:
+            if n % 3:
+                engine.call(protocol.DU, params)
+            end = threading.Timer(n % 10 / 20, line.close_all)
+            end.start()
+
+            def ask(engine: Engine = engine) -> None:
+                try:
+                    engine.call(protocol.DU, params)
+                    came["answered"] += 1
+                except UserError as error:
+                    came[error.code] += 1
+
+            if not n % 2:
+                end.join()
+            asks = threading.Thread(target=ask, daemon=True)
+            asks.start()
+            asks.join(LONG)
+            assert not asks.is_alive(), n
+            end.join()
+            ask(other)
+    assert came.total() == 60 and came.keys() <= {"answered", "ssh-lost", "ssh-failed", "cancelled"}
+    line.close_all()
+    ended(there)
+
+
 def test_an_interpreter_that_is_not_there(there: Machine) -> None:
     with Engine("ssh://there/nowhere/python") as engine, pytest.raises(UserError) as raised:
         engine.call(protocol.PROBE)
@@ -287,6 +321,26 @@ def test_a_way_that_cannot_be_begun_says_so(there: Machine) -> None:
     assert raised.value.code == "ssh-failed" and "open files" in raised.value.why
     assert line.to("ssh://there").hello().home
     line.close_all()
+
+
+def test_the_end_of_questions_writes_into_no_pipe_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who listens has just dealt with one, and sees that it is the end before that is written."""
+    asking = Asking("ssh://there", lambda _: None)
+    listens = next(one for one in threading.enumerate() if one.name == "line-asked")
+    close = os.close
+
+    def closed(handle: int) -> None:
+        close(handle)
+        if threading.current_thread() is not listens:
+            os.write(asking._asked, b"confirm\0Well?\0")
+            listens.join(0.5)
+
+    monkeypatch.setattr(os, "close", closed)
+    asking.end()
+    listens.join(LONG)
+    assert not listens.is_alive()
 
 
 def test_who_waits_for_the_terminal_holds_up_nobody_else(

@@ -43,7 +43,7 @@ EXITS = (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
         "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
         "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
-        "environments-none",
+        "environments-none", "machine-stuck",
         "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
         "display-missing", "display-silent", "qt-library-missing", "qt-missing",
         "processes-untold", "process-gone", "process-kernel", "process-of-other",

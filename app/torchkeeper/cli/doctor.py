@@ -58,7 +58,7 @@ def doctor(args: argparse.Namespace) -> int:
         one.look(machines[machine])
         return one
 
-    told, away = answers(list(machines), look)
+    told, away = answers(list(machines), look, args.json)
     wrong, failed = list[diagnosing.Told](), bool(away)
     for one in told.values():
         one.show()

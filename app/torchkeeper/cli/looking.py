@@ -193,7 +193,7 @@ def places(args: argparse.Namespace) -> int:
             asker.ask(protocol.PLACES, sizes=True)
         return far.placed(machine, asker.rows)
 
-    of, failed = answers(machines, look)
+    of, failed = answers(machines, look, args.json)
     found = [row for rows in of.values() for row in rows]
     there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.

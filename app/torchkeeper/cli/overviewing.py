@@ -74,7 +74,7 @@ def overview(args: argparse.Namespace) -> int:
             asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
             return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
 
-    heard, envs, unreadable = _of_all(machines, look)
+    heard, envs, unreadable = _of_all(machines, look, args.json)
     told, how = list(heard.places.values()), How(_older(args), args.keep, args.env)
     if args.json:
         _emit(heard, told, how)
@@ -108,7 +108,7 @@ def suggest(args: argparse.Namespace) -> int:
             told.leave_trash()
             return _Heard(told, envs, asker.unreadable)
 
-    heard, envs, unreadable = _of_all(machines, look)
+    heard, envs, unreadable = _of_all(machines, look, args.json)
     told, how = list(heard.places.values()), How(_older(args), args.keep)
     if args.json:
         _emit_reclaim(heard, told, how)
@@ -246,9 +246,9 @@ class _Heard(NamedTuple):
     unreadable: bool
 
 
-def _of_all(machines: Iterable[str], look: Callable[[str], _Heard]) -> _Heard:
+def _of_all(machines: Iterable[str], look: Callable[[str], _Heard], quiet: bool) -> _Heard:
     """The looks at several machines as one. Raises UserError where all of them failed."""
-    of, failed = answers(list(machines), look)
+    of, failed = answers(list(machines), look, quiet)
     every, heard = list(of.values()), Overview()
     for one in every:
         heard.join(one.told)

@@ -15,17 +15,22 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, engine_at
 from torchkeeper.client.engines.questions import Asking
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.client.engines.process import Engine
     from torchkeeper.engine.messages.findings import LeftFinding
 
 T = TypeVar("T")
-#: Where several machines are asked: the seconds after which a silent one is given up.
-PATIENCE = 30.0
+#: Where several machines are asked: the seconds after which a silent one is given up; and after
+#: which one is whose engine says nothing new. The longest that ends by itself is ``probes.LIMIT``.
+PATIENCE, ANSWER = 30.0, 240.0
 #: How many are asked at a time; one that is silent for ``SOON`` seconds counts no longer.
 AT_ONCE, SOON = 32, 10.0
+#: How many are named of those that are waited for.
+_NAMED = 3
+_HERE = "this machine"
 
 
 @dataclass
@@ -51,11 +56,36 @@ class Looked:
         return bool(self.failed) or self.unreadable
 
 
+class _Turn(threading.local):
+    """Whether the machine that this thread looks at is one of AT_ONCE, and what ends that."""
+
+    over: Callable[[], None] | None = None
+
+    def end(self) -> None:
+        over, self.over = self.over, None
+        if over:
+            over()
+
+    def silent(self, engine: Engine, quiet: float) -> None:
+        """As of ``Engine.silent``."""
+        from torchkeeper.client.engines import line
+
+        if quiet > SOON:
+            self.end()
+        if quiet > ANSWER:
+            about = {"machine": engine.machine or _HERE, "seconds": round(ANSWER)}
+            error = user_error("machine-stuck", about)
+            if way := line.standing(engine.machine):
+                way.give_up(error)
+            raise error
+
+
 def at_once(
-    machines: Sequence[str], look: Callable[[str], T]
+    machines: Sequence[str], look: Callable[[str], T], quiet: bool = False
 ) -> Iterator[tuple[str, T | UserError]]:
     """What a look at each machine comes to, or why there is none, as they come. ssh asks nothing
-    where there are several: nobody could tell which of them it is.
+    where there are several: nobody could tell which of them it is. quiet: a terminal does not show
+    which are waited for.
     """
     if len(machines) == 1:
         try:
@@ -64,27 +94,26 @@ def at_once(
             yield machines[0], error
         return
     from torchkeeper.client.engines import line, travel
+    from torchkeeper.client.engines.process import Engine
 
     travel.archive()  # once, for all
     came: queue.SimpleQueue[tuple[str, T | BaseException]] = queue.SimpleQueue()
-
-    slots = threading.Semaphore(AT_ONCE)
+    slots, turn = threading.Semaphore(AT_ONCE), _Turn()
 
     def work(machine: str) -> None:
+        turn.over = slots.release
         try:
             if machine and not line.to(machine).answers(SOON):
-                slots.release()
-                try:
-                    line.to(machine).hello(PATIENCE)
-                finally:
-                    slots.acquire()
+                turn.end()
+                line.to(machine).hello(PATIENCE)
             if machine:
                 line.to(machine).hello()
             found: T | BaseException = look(machine)
         except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
             found = error
-        line.leave(machine)  # all at the same time: the command ends when the last has
-        slots.release()
+        # All at the same time: the command ends when the last has.
+        line.leave(machine)
+        turn.end()
         came.put((machine, found))
 
     def start() -> None:
@@ -92,13 +121,27 @@ def at_once(
             slots.acquire()
             threading.Thread(target=work, args=(machine,), name="machine", daemon=True).start()
 
-    Asking.silent = True
+    Asking.silent, Engine.silent = True, turn.silent
     threading.Thread(target=start, name="machines", daemon=True).start()
-    for _ in machines:
-        machine, found = came.get()
-        if isinstance(found, BaseException) and not isinstance(found, UserError):
-            raise found
-        yield machine, found
+    waited, progress = list(machines), output.Progress(quiet)
+    try:
+        while waited:
+            progress.update(_waits(waited, len(machines)))
+            machine, found = came.get()
+            waited.remove(machine)
+            if isinstance(found, BaseException) and not isinstance(found, UserError):
+                raise found
+            yield machine, found
+    finally:
+        progress.clear()
+
+
+def _waits(waited: Sequence[str], of: int) -> str:
+    """How many have answered, and who has not where that is few."""
+    text = f"{of - len(waited)} of {of} machines have answered"
+    if len(waited) == of or len(waited) > _NAMED:
+        return text
+    return f"{text}; waiting for {', '.join(printable(one or _HERE, 60) for one in waited)}"
 
 
 def at_each(
@@ -131,7 +174,7 @@ def at_each(
         one.left, one.unreadable = asker.left, asker.unreadable
         return one
 
-    told, failed = answers(list(machines), at)
+    told, failed = answers(list(machines), at, args.json)
     looked = Looked(failed=list(failed.values()))
     for one in told.values():
         looked.add(one)
@@ -141,13 +184,14 @@ def at_each(
 
 
 def answers(
-    machines: Sequence[str], look: Callable[[str], T]
+    machines: Sequence[str], look: Callable[[str], T], quiet: bool
 ) -> tuple[dict[str, T], dict[str, UserError]]:
     """What a look at each machine comes to, in their order, and why there is none at others. Raises
-    UserError where there is none at all, which is said of the others before.
+    UserError where there is none at all, which is said of the others before. quiet: as of
+    ``at_once``.
     """
     told, failed = dict[str, T](), dict[str, UserError]()
-    for machine, found in at_once(machines, look):
+    for machine, found in at_once(machines, look, quiet):
         if isinstance(found, UserError):
             failed[machine] = found
         else:

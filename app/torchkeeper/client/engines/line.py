@@ -163,9 +163,8 @@ class Line(mux.Mux):
         Raises UserError.
         """
         if not self._told.wait(seconds):
-            self.failure = self._no_way("ssh-silent", tr("It said nothing for {n} seconds.",
-                                                         n=round(seconds or 0)))  # fmt: skip
-            self.close()
+            why = tr("It said nothing for {n} seconds.", n=round(seconds or 0))
+            self.give_up(self._no_way("ssh-silent", why))
         self._told.wait()
         if self._hello is None:
             assert self.failure
@@ -271,8 +270,9 @@ class Line(mux.Mux):
             self.failure = user_error("ssh-misspoken", misspoken) if why else self._failed()
         self._open = False
         self._out.clear()
-        for number in list(self._channels):
+        for number, _ in list(self._streams):  # also of a channel that has ended, and is not read
             self.drop(number)
+        for number in list(self._channels):
             self._channels.pop(number).end(255, self.failure.why)
         self._told.set()
         with self._lock:
@@ -374,6 +374,12 @@ class Line(mux.Mux):
             if stream.reads:
                 self._close(stream)
         one.end(status, printable(why, 300))
+
+    def give_up(self, error: UserError) -> None:
+        """End it at once, for this reason. Does not wait."""
+        self.failure = error
+        self._process.kill()
+        self.wake(self._shut)
 
     def hang_up(self) -> None:
         """Have it end, and what runs there. Does not wait."""

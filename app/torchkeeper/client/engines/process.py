@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import far, interpreters
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 GRACE = 2.0
 #: Seconds to wait for a cancelled request where nobody can be asked for more patience.
 CANCEL = 10.0
+#: Seconds of silence that a wait counts for at most: this process may be stopped meanwhile.
+_COUNTED = 2.0
 #: What is kept of an engine's standard error.
 LOG_LINE = 16 << 10
 LOG_LINES = 2000
@@ -80,6 +82,10 @@ class Engine:
     to others (warm.processes). Where ``python`` is on another machine (``far.machine_of``), so is
     it. Raises UserError when the interpreter cannot be started.
     """
+
+    #: Hears for how many seconds an engine has said nothing new to who waits in ``call``; what it
+    #: raises ends that engine.
+    silent: ClassVar[Callable[[Engine, float], None] | None] = None
 
     def __init__(
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
@@ -340,6 +346,7 @@ class Engine:
         once_more = not self._next_id and protocol.ends(op, params or {}) is Ends.LOOKS
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
+        quiet, said = 0.0, Message("", None, {})
 
         def give_up(interrupt: KeyboardInterrupt) -> NoReturn:
             self.kill()
@@ -361,6 +368,7 @@ class Engine:
         with Interrupts() as interrupts:
             ident = self.send(op, params)
             while True:
+                begun = time.monotonic()
                 try:
                     with interrupts.let_in():
                         select.select([self._stdout], [], [], 1.0)
@@ -370,8 +378,11 @@ class Engine:
                 unbegun = self._channel is not None and not self._greeted
                 if interrupted and (unbegun or time.monotonic() > latest):
                     give_up(interrupted)
+                quiet += min(time.monotonic() - begun, _COUNTED)
                 try:
                     for message in self.receive():
+                        if message != said:
+                            quiet, said = 0.0, message
                         if message.id != ident:
                             continue
                         if message.type == "result":
@@ -395,6 +406,12 @@ class Engine:
                     self.close_and_wait()
                     self._start(self.python)
                     ident = self.send(op, params)
+                if Engine.silent:
+                    try:
+                        Engine.silent(self, quiet)
+                    except UserError:
+                        self.kill()
+                        raise
 
     def end_input(self) -> None:
         """Close the engine's input: it cancels what it does and ends. Does not wait."""

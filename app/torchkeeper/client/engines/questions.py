@@ -80,7 +80,8 @@ class Asking:
                 shown, last = True, last if told == "none" else (told, asked)
         if shown:
             self._ask("none", "")
-        os.close(self._asked)
+        with self._lock:  # whoever ends it has written by then
+            os.close(self._asked)
         remove(self._folder)
 
     def _ask(self, kind: str, text: str, again: bool = False) -> None:

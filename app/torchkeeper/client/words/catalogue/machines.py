@@ -47,6 +47,12 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Check that it runs, and the network or VPN on the way to it.",
     ),
+    "machine-stuck": Words(
+        "The engine of {machine} does not answer.",
+        "It has said nothing new for {seconds} seconds.",
+        "Look there at what hangs: often a disk of the network that is away. One that is asked "
+        "alone is waited for.",
+    ),
     "ssh-no-python": Words(
         "There is no python3 on {machine}.",
         "{why}",
