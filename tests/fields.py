@@ -307,9 +307,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "doctor": (
         Line("each finding; of several machines also with the machine", (FindingTold,),
              {"check": str, "machine": str, **_WORDS}, optional=("machine",)),
-        Line("with --fix: each fix", (),
+        Line("with --fix: each fix; of several machines also with the machine", (),
              {"fix": str, "code": str, "done": bool, "place": str | None, "will": str,
-              "gone": bool | None}),
+              "gone": bool | None, "machine": str}, optional=("machine",)),
         _result(doctor.DiagnoseResult, worst=str | None),
     ),
     "config list": (

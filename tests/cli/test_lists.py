@@ -170,6 +170,21 @@ def test_names_are_whole_on_a_narrow_terminal(tk: Tk, kept_291: Path) -> None:
     assert wanted[1].split()[:3] == ["KEY", "DEVICE", "NAME"]
 
 
+def test_figures_and_commands_are_whole_on_a_narrow_terminal(tk: Tk, kept_291: Path) -> None:
+    words = ("overview", kept_291, "--keep", "1k", "--no-pager")
+    commands = re.findall(r"torchkeeper purge .*", tk(*words).out)
+    assert commands
+    for columns in (40, 80, 120):
+        code, said = on_terminal(*words, columns=columns)
+        assert code == 0 and "…" not in said
+        assert all(command in said for command in commands)
+        assert " FREE" in said and " USABLE" in said
+    where = kept_291.parent / ("long" * 20)
+    where.mkdir()
+    assert f"{where}  " in on_terminal("places", "--no-pager", columns=40, env={
+        "TORCHINDUCTOR_CACHE_DIR": str(where)})[1]  # fmt: skip
+
+
 def test_verdicts_and_errors_have_colours_on_a_terminal_alone(tk: Tk, kept_291: Path) -> None:
     words = ("check", kept_291, "--no-pager")
     coloured = on_terminal(*words, columns=150)[1]

@@ -42,6 +42,7 @@ from torchkeeper.client.kept import runs
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
+from torchkeeper.gui import theme
 from torchkeeper.gui.activity.shown import words
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
@@ -266,7 +267,16 @@ def test_a_new_key_is_shown_and_asked_about(
     place = there.place(fixture_cache)
     window.open_paths([place])
     dialog = question(qtbot, window)
-    assert "ED25519 key fingerprint is SHA256:" in dialog.words.text()
+    assert dialog.words.text().endswith("ED25519 key fingerprint is")
+    listed = subprocess.check_output(["ssh-keygen", "-lf", there.folder / "host.pub"], text=True)
+    mark = dialog.fingerprint
+    assert mark.text() == listed.split()[1].strip() and mark.width() >= mark.sizeHint().width()
+    assert mark.height() < 2 * mark.fontMetrics().height(), "it is on one line"
+    assert mark.font().family() == theme.monospace().family()
+    mark.setFocus()
+    qtbot.keyClick(mark, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    assert mark.selectedText() == mark.text()
+    dialog.cancel.setFocus()
     assert "there" in dialog.what.text()
     # Whoever goes on typing trusts nobody.
     qtbot.keyClick(dialog.focusWidget() or dialog, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]

@@ -62,11 +62,19 @@ def test_machines_are_looked_at_whole(tk: Tk, there: Machine, cache: Path) -> No
     by_code = {one["code"]: one for one in found}
     assert {one["machine"] for one in found} == {"ssh://there"}
     assert by_code["left-over"]["place"] == f"ssh://there{mine}"
-    assert by_code["server-unusable"]["place"] == "redis://127.0.0.1:1/0"
+    # As “server”, “ls” and “copy” reach it from here.
+    assert by_code["server-unusable"]["place"] == "ssh://there/redis://127.0.0.1:1/0"
     assert by_code["url-password"]["settings"] == ["TORCHINDUCTOR_REDIS_URL"]
     assert {"file-system", "reachable", "settings", "unread"} <= set(last["result"]["checks"])
     shown = tk("doctor", "ssh://there", "ssh://gone.invalid")
-    assert shown.out.splitlines()[-1].startswith("ssh://there: ")
+    lines = [line for line in shown.out.splitlines() if line and not line.startswith(" ")]
+    assert len(lines) == len(found) + 1
+    assert all(line.startswith("ssh://there: ") for line in lines), lines
+    fixed = tk("doctor", "ssh://there", "ssh://gone.invalid", "--fix", "--dry-run")
+    told = tk("doctor", "ssh://there", "ssh://gone.invalid", "--fix", "--dry-run", "--json").objects
+    assert {one["machine"] for one in told if "will" in one} == {"ssh://there"}
+    would = [line for line in fixed.out.splitlines() if "would: " in line or "left: " in line]
+    assert would and all(line.startswith("ssh://there: ") for line in would)
 
 
 def test_what_could_go_on_machines(tk: Tk, there: Machine, fixture_cache: Path) -> None:

@@ -203,6 +203,9 @@ def test_hosts_are_kept_in_groups(tk: Tk, more: Machine) -> None:
     assert tk("hosts", "add", "other").code == 0
     assert tk("hosts", "add", "other", "--json").result["added"] == []
     listed = tk("hosts", "list", "--json").objects
+    for words in (["--json"], ["--json", "list"]):
+        assert tk("hosts", *words).objects == listed
+    assert tk("hosts").out == tk("hosts", "list").out
     assert [(row["machine"], row["group"]) for row in listed] == [
         *((machine, "gpus") for machine in ["ssh://there", *named]), ("ssh://other", ""),
     ]  # fmt: skip

@@ -87,8 +87,11 @@ class _Machine:
     """
 
     def __init__(self, args: argparse.Namespace, machine: str, several: bool) -> None:
-        self._args, self._machine, self._several = args, machine, several
+        self._args, self._machine = args, machine
         self._quiet, self.failed = args.json or several, False
+        #: Of several machines each line says of which it is.
+        self._head = f"{machine or 'This machine'}: " if several else ""
+        self._of = {"machine": machine} if several else {}
         self._python = interpreters.chosen(args.env, machine)
 
     def look(self, places: list[str]) -> None:
@@ -157,7 +160,7 @@ class _Machine:
         stays = nothing or self._args.dry_run
         if not stays and not self._args.yes:
             output.check_can_ask("The fix")
-            stays = not output.confirm(said)
+            stays = not output.confirm(f"{self._head}{said}")
         if stays:
             self._say(one, said, done=False)
             if nothing:
@@ -191,12 +194,12 @@ class _Machine:
         self, one: diagnosing.Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
     ) -> None:
         if self._args.json:
-            output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done,
-                         "place": one.finding.place, "will": said, "gone": gone})  # fmt: skip
+            output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done, "will": said,
+                         "place": one.finding.place, "gone": gone, **self._of})  # fmt: skip
         elif not done:
-            output.line(f"would: {said}" if self._args.dry_run else f"left: {said}")
+            output.line(f"{self._head}{'would' if self._args.dry_run else 'left'}: {said}")
         else:
-            output.line(f"done: {said}")
+            output.line(f"{self._head}done: {said}")
             end = "It is gone." if gone else diagnosing.rest(one.finding)
             output.line(f"  {end} “{undo}” takes it back." if undo else f"  {end}")
 
@@ -217,19 +220,17 @@ class _Machine:
 
     def show(self) -> None:
         """Say what was found; of several machines each has its sum, too."""
-        of = {"machine": self._machine} if self._several else {}
         for one in self.found:
             if self._args.json:
-                output.emit({"check": one.check, **findings.to_json(one.finding), **of})
+                output.emit({"check": one.check, **findings.to_json(one.finding), **self._of})
             else:
                 said = findingwords.said(one.finding)
                 rest = [line for part in (said.why, said.remedy) for line in part.splitlines()]
-                head = f"{one.finding.severity}: {said.what}"
+                head = f"{self._head}{one.finding.severity}: {said.what}"
                 output.lines([head, *(f"    {line}" for line in rest), ""])
         for check, place, why in () if self._args.json else diagnosing.left_of(self.result):
             where = f" of {printable(place)}" if place else ""
             name = diagnosing.check_name(check)
-            output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
-        if self._several and not self._args.json:
-            name = self._machine or "This machine"
-            output.line(f"{name}: {diagnosing.summary(self.found, self.result)}")
+            output.note(f"{self._head}left: {name}{where}: {why.what} {why.why}".rstrip())
+        if self._head and not self._args.json:
+            output.line(f"{self._head}{diagnosing.summary(self.found, self.result)}")

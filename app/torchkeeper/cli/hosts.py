@@ -14,7 +14,7 @@ from torchkeeper.stores.names import scheme_of
 _HELP = """\
 examples:
   torchkeeper hosts add gpu1 'gpu[03-16]' --group training
-  torchkeeper hosts list
+  torchkeeper hosts
   torchkeeper overview --hosts training    all of them at the same time
   torchkeeper hosts remove gpu1
 
@@ -25,8 +25,11 @@ use ssh-agent, or connect to a machine alone first."""
 
 def add_hosts(command: argparse.ArgumentParser) -> None:
     output.describe(command, "Keep the machines that you ask together.", _HELP)
-    parts = command.add_subparsers(metavar="WHAT", required=True)
-    parts.add_parser("list", help="list them, with their groups").set_defaults(run=_list)
+    command.set_defaults(run=_list, part="list")
+    output.add_json(command)
+    parts = command.add_subparsers(metavar="WHAT")
+    listed = parts.add_parser("list", help="list them, with their groups; as “hosts” alone does")
+    listed.set_defaults(run=_list)
     add = parts.add_parser("add", help="keep machines")
     add.set_defaults(run=_add)
     remove = parts.add_parser("remove", help="forget machines")
@@ -37,7 +40,7 @@ def add_hosts(command: argparse.ArgumentParser) -> None:
         one.add_argument("--group", metavar="GROUP", default="", help=about)
     for name, one in parts.choices.items():
         one.set_defaults(part=name)
-        output.add_json(one)
+        output.add_json(one, argparse.SUPPRESS)  # it may stand before the part, too
 
 
 def add_group(command: argparse.ArgumentParser) -> None:

@@ -37,8 +37,9 @@ def flag(command: argparse._ActionsContainer, name: str, help_text: str) -> None
     command.add_argument(name, action="store_true", help=help_text)
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
-    flag(command, "--json", "print one JSON object a line")
+def add_json(command: argparse.ArgumentParser, default: object = False) -> None:
+    about = "print one JSON object a line"
+    command.add_argument("--json", action="store_true", default=default, help=about)
 
 
 def add_common(command: argparse.ArgumentParser) -> None:
@@ -216,8 +217,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[i
     Table(head, right).print(rows)
 
 
-#: The column that says what an entry is: it is never cut.
-NAME = "NAME"
+#: The columns that are never cut: what an entry is, and a command, which is copied.
+NAME, COMMAND = "NAME", "BY"
 
 
 def column_names(head: Sequence[str]) -> list[str]:
@@ -227,7 +228,7 @@ def column_names(head: Sequence[str]) -> list[str]:
 
 class Table:
     """Columns that are as wide as their cells in what is printed first. Where a person reads them
-    on a terminal, some are left out to make room for names, and the last one is cut, but no name.
+    on a terminal, some are left out to make room, and of texts the last one is cut, but no name.
     --columns, --no-header and --limit are heeded. spare: the headings of those that make room, the
     first first. names: of the columns, where they are not their headings.
     """
@@ -278,9 +279,11 @@ class Table:
         if len(self._which) < len(self._head) or self._which != sorted(self._which):
             cells = [tuple(row[n] for n in self._which) for row in cells]
         texts = [(shape % row).rstrip() for row in cells]
-        heads = [self._head[n] for n in self._which]
-        if screen.shown() and heads[-1] != NAME:
-            room = shutil.get_terminal_size().columns
+        heads, last = [self._head[n] for n in self._which], self._which[-1]
+        if screen.shown() and heads[-1] not in (NAME, COMMAND) and last not in self._right:
+            # Half a number is another one, and what is before the last column stays whole.
+            least = sum(self._widths[n] + 2 for n in self._which[:-1]) + len(heads[-1])
+            room = max(shutil.get_terminal_size().columns, least)
             texts = [x if len(x) <= room else x[: room - 1] + "…" for x in texts]
         if "VERDICT" not in heads or not screen.coloured(sys.stdout):
             lines(texts)

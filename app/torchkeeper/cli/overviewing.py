@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 _SUMS = ("ENTRIES", "CONTENT", "COMPILE", "USABLE")
 _PLACES = ("PLACE", *_SUMS, "TRASH ON DISK", "FREE")
 _KINDS = ("KIND", *_SUMS)
-_GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", "BY")
+_GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", output.COMMAND)
+#: Those that make room on a terminal: what they say is said elsewhere, too.
+_SPARE = ("COMPILE", "TRASH ON DISK", "BESIDE")
 
 
 def add_overview(command: argparse.ArgumentParser) -> None:
@@ -364,7 +366,7 @@ def _gap() -> None:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
     """One of the tables, where it has all the columns that were asked for."""
     if set(screen.now.columns) <= set(output.column_names(head)):
-        output.table(head, rows, right)
+        output.Table(head, right, _SPARE).print(rows)
 
 
 def _cells(one: Totals) -> list[str]:

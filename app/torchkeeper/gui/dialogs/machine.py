@@ -4,10 +4,12 @@ and nowhere else.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.serverpage import secret
 from torchkeeper.gui.widgets import forms
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: How ssh's question about a key begins, which nothing of a server's can: those name the user.
 _OF_KEY = "The authenticity of host "
+#: The key's fingerprint in it, which people compare.
+_FINGERPRINT = re.compile(r"\s*\b((?:SHA256|MD5):[\w+/=:]{20,100})\.?\s*", re.ASCII)
 
 
 class QuestionDialog(Dialog):
@@ -39,14 +43,22 @@ class QuestionDialog(Dialog):
         elif note:
             asked = self.tr("ssh waits for you on its way to {}")
         self.what = forms.label(asked.format(host), "heading", wrap=True)
-        self.words = forms.label(question.text, wrap=True, selectable=True)
-        self.wrong = forms.label("", "error", wrap=True)
+        text, mark, rest = question.text, "", ""
+        if of_key and (found := _FINGERPRINT.search(text)):
+            text, mark, rest = text[: found.start()], found[1], text[found.end() :]
+        self.words = forms.label(text, wrap=True, selectable=True)
+        self.fingerprint = forms.label(mark)
+        forms.selectable(self.fingerprint, keys=True)
+        theme.follow(self, lambda: self.fingerprint.setFont(theme.monospace()))
+        after = forms.label(rest, wrap=True, selectable=True)
         pin = "PIN" in question.text
         wrong = self.tr("That was not accepted.") if question.again else ""
         if wrong and pin:
             wrong = f"{wrong} {self.tr('After a few wrong PINs a token locks itself.')}"
-        forms.tell(self.wrong, wrong)
-        forms.add(self.body, self.what, self.wrong, self.words, forms.GAP)
+        self.wrong = forms.label(wrong, "error", wrap=True)
+        # One that is shown before it is in the dialog is a window of its own.
+        said = (self.what, self.wrong, self.words, self.fingerprint, after)
+        forms.add(self.body, *(one for one in said if one.text()), forms.GAP)
         self.text: QLineEdit | None = None
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         yes = self.tr("&Trust this key") if of_key else self.tr("&Yes")
