@@ -69,7 +69,7 @@ def _candidates() -> Iterator[tuple[str, str]]:
         yield os.path.join(home, ".triton", "cache"), "triton-default"
     for path in _vllm_ranks():
         yield path, "vllm"
-    yield from (home for home in jits.homes(os.environ) if os.path.isdir(home.path))
+    yield from (x[:2] for x in jits.homes(os.environ) if os.path.isdir(x.path))
     for path in _folders(tempfile.gettempdir(), "torchinductor_"):
         yield path, "temporary"
     # OnDiskCache.base_dir in torch/_inductor/cache.py; others may have a folder of that name.
