@@ -73,6 +73,19 @@ def test_caches_of_other_compilers_go_and_come_to_the_byte(
     assert mine(there.home / "tilelang") == before
 
 
+def test_each_cache_of_a_bundle_goes_to_where_it_is_there(
+    tk: Tk, there: Machine, machine: Path, tmp_path: Path
+) -> None:
+    bundle, places = tmp_path / "b.torchcache", (machine / "tilelang", machine / "tvm-ffi")
+    assert tk("export", *places, "-o", bundle).code == 0
+    dry = tk("import", bundle, "--into-each", there.place().removesuffix("/~/"), "--dry-run")
+    assert f"TileLang     2 entries, 45.6 kB of content  ssh://there{there.home}/.tilelang" in dry.out
+    ran = tk("import", bundle, "--into-each", "ssh://there", "--trust", "--json")
+    assert (ran.code, ran.result["entries"]) == (0, 3)
+    assert mine(there.home / ".tilelang" / "cache") == mine(machine / "tilelang")
+    assert mine(there.home / ".cache" / "tvm-ffi") == mine(machine / "tvm-ffi")
+
+
 def test_secrets_stay_where_they_are(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
