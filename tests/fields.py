@@ -270,6 +270,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(entries.CompareResult, what="with --dry-run: the last", **_COMPARED),
         Line("of what was not signed: what would be done, before it is", (entries.CompareResult,),
              _COMPARED, inside="compared"),
+        Line("with --into-each: each cache", (bundles.CacheRow,), {"new": int, "exists": int}),
     ),
     "inspect": (
         Line("each entry", (EntryRow,)),

@@ -12,12 +12,12 @@ from torchkeeper.artifacts.version import VERSION as __version__  # noqa: N811 -
 
 __all__ = [
     "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",
-    "Receipt", "Variant", "Warmed", "__version__", "open", "places",
+    "Receipt", "Variant", "Warmed", "__version__", "import_each", "open", "places",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchkeeper.api.place import Place, Plan, Receipt, open, places
+    from torchkeeper.api.place import Place, Plan, Receipt, import_each, open, places
     from torchkeeper.api.told import (
         Entries,
         Entry,

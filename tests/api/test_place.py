@@ -168,6 +168,24 @@ def test_an_import_needs_trust(clean_291: Path, tmp_path: Path) -> None:
         assert code_of(error) == "wrong-usage"
 
 
+def test_several_folders_are_one_bundle_and_each_goes_to_its_place(
+    clean_291: Path, kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle, home = tmp_path / "b.torchcache", tmp_path / "home"
+    with torchkeeper.open(clean_291) as place:
+        made = place.export(bundle, others=[kernels])
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(home / "inductor"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(home / "triton"))
+    with pytest.raises(torchkeeper.Error) as error:
+        torchkeeper.import_each(bundle)
+    assert code_of(error) == "untrusted"
+    assert not home.exists()
+    done = torchkeeper.import_each(bundle, trust=True)
+    assert [one.into for one in done] == [str(home / "inductor"), str(home / "triton")]
+    assert sum(one.entries + len(one.left) for one in done) == made.entries
+    assert all(one.entries for one in done)
+
+
 @pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="it comes with openssh-client")
 def test_a_signed_bundle_is_trusted(clean_291: Path, tmp_path: Path) -> None:
     from torchkeeper.client import signers

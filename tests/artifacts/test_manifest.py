@@ -92,10 +92,11 @@ def test_unknown_fields_are_ignored() -> None:
     assert len([*parse(manifest(future={"x": 1})).entries]) == 1
 
 
-@pytest.mark.parametrize(("kind", "version"), [("triton", 1), ("aoti_eager", 2)])
+@pytest.mark.parametrize(("kind", "version"), [("triton", 1), ("aoti_eager", 2), ("jit", 3)])
 def test_only_what_is_new_makes_it_newer(kind: str, version: int) -> None:
     built = Build("files/b", "files/c", None) if version == 2 else None
-    entry = Listed(kind, "b", SHA, 3, "files/b", (ListedFile("files/b", 3, SHA),), built)
+    file = ListedFile("files/b", 3, SHA, *((1, True) if version == 3 else ()))
+    entry = Listed(kind, "b", SHA, 3, "files/b", (file,), built)
     data = written(Manifest("torchkeeper", None, (entry,)))
     assert json.loads(data)["format_version"] == version
     assert parse(data).entries == (entry,)
@@ -103,7 +104,7 @@ def test_only_what_is_new_makes_it_newer(kind: str, version: int) -> None:
 
 def test_a_newer_format_is_said() -> None:
     with pytest.raises(Problem) as caught:
-        parse(manifest(format_version=3))
+        parse(manifest(format_version=4))
     assert caught.value.code == "bundle-newer"
 
 

@@ -52,6 +52,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "export {own} -o {tmp}/own --redact => 4", "inspect {tmp}/b",
         "import {tmp}/b --into {tmp}/new --dry-run", "import {tmp}/b --into {tmp}/new => 2",
         "import {tmp}/b --into {tmp}/new --trust", "import {tmp}/b {tmp}/own --into {own} --trust",
+        "import {tmp}/own --into-each --dry-run",
         "copy {own} {url} --allow-secrets", "copy {cache} {tmp}/c1.torchcache => 1",
         "copy {own} {tmp}/c2 --dry-run",
         "purge {own} --dry-run --keep 1k => 4", "purge {own} --suggest", "purge {url} --suggest",

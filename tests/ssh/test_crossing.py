@@ -11,8 +11,12 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine, keygen
+from tests.stores.test_jit_carrying import mine
+from tests.stores.test_jits import machine, paths, serving
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.words.problems import UserError
+
+__all__ = ["machine", "serving"]
 
 ALONE = ("--filter", "kind:fxgraph", "--alone")
 
@@ -48,6 +52,40 @@ def test_from_here_to_a_folder_there_and_what_would_go(
     assert (ran.code, ran.result["entries"], ran.result["into"]) == (0, 7, target)
     assert keys(tk, target) == keys(tk, there.home / "new")
     assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
+
+
+def test_caches_of_other_compilers_go_and_come_to_the_byte(
+    tk: Tk, there: Machine, machine: Path, tmp_path: Path
+) -> None:
+    before = mine(machine / "tilelang")
+    target = there.place("tilelang")
+    dry = tk("copy", "--json", "--dry-run", machine / "tilelang", target)
+    assert (dry.code, dry.result["entries"]) == (0, 2)
+    assert not (there.home / "tilelang").exists()
+    assert tk("copy", machine / "tilelang", target).code == 0
+    assert mine(there.home / "tilelang") == before
+    assert tk("copy", target, tmp_path / "back").code == 0
+    assert mine(tmp_path / "back") == before
+    purged = tk("purge", "--json", target, "--filter", "kind:jit", "--yes")
+    assert purged.code == 0
+    assert not paths(there.home / "tilelang", "jit")
+    assert tk("undo", target).code == 0
+    assert mine(there.home / "tilelang") == before
+
+
+def test_each_cache_of_a_bundle_goes_to_where_it_is_there(
+    tk: Tk, there: Machine, machine: Path, tmp_path: Path
+) -> None:
+    bundle, places = tmp_path / "b.torchcache", (machine / "tilelang", machine / "tvm-ffi")
+    assert tk("export", *places, "-o", bundle).code == 0
+    dry = tk("import", bundle, "--into-each", there.place().removesuffix("/~/"), "--dry-run")
+    assert (
+        f"TileLang     2 entries, 45.6 kB of content  ssh://there{there.home}/.tilelang" in dry.out
+    )
+    ran = tk("import", bundle, "--into-each", "ssh://there", "--trust", "--json")
+    assert (ran.code, ran.result["entries"]) == (0, 3)
+    assert mine(there.home / ".tilelang" / "cache") == mine(machine / "tilelang")
+    assert mine(there.home / ".cache" / "tvm-ffi") == mine(machine / "tvm-ffi")
 
 
 def test_secrets_stay_where_they_are(

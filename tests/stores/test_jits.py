@@ -319,10 +319,6 @@ def test_in_an_overview(machine: Path) -> None:
     assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [7]
 
 
-def test_it_is_not_yet_carried(tk: Tk, machine: Path, tmp_path: Path) -> None:
-    assert "kind-not-portable" in tk("export", machine, "-o", tmp_path / "b", "--json").out
-
-
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:
     for path in paths(serving, "jit"):
         assert layout.locate(path).kind == "jit"

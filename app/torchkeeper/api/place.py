@@ -137,7 +137,7 @@ class Place:
     def export(
         self, path: Name, filter: str = "", *, secrets: Secrets = "refuse",
         with_needed: bool = False, replace: bool = False, sign: Name | None = None,
-        python: Name | None = None,
+        python: Name | None = None, others: Iterable[Name | Place] = (),
     ) -> Exported:  # fmt: skip
         """Write entries to a bundle, as ``torchkeeper export``.
 
@@ -149,10 +149,12 @@ class Place:
         sign: a private SSH key, or the public half of one that ssh-agent holds.
         python: the interpreter whose torch filled the place; by default
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
+        others: more folders of the machine, whose entries go into the same bundle.
         """
         from torchkeeper.client import carrying, signers
         from torchkeeper.client.engines import ferry
 
+        more = [(one if isinstance(one, Place) else open(one)).name for one in others]
         key, output = None if sign is None else _file(sign), _file(path)
         if key:
             signers.check_key(key)
@@ -160,7 +162,7 @@ class Place:
         made = ferry.name(self._machine) if self._machine else output
         with self._asker.lock:  # a bundle that is to be signed waits for that in the process
             answer = self._ask(
-                protocol.EXPORT, output=made, select=self._select(filter, python),
+                protocol.EXPORT, output=made, others=more, select=self._select(filter, python),
                 needs=with_needed, replace=replace, secrets=_sent(secrets),
                 builders=carrying.builders(facts), sign=bool(key) and not self._machine,
             )  # fmt: skip
@@ -186,12 +188,17 @@ class Place:
         python: the interpreter with torch that will use them; by default
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
-        from torchkeeper.client import signers
-        from torchkeeper.client.engines import ferry
-
         paths = [_file(file) for file in files]
         if not paths:
             raise misuse("There is no file to import.", "", "Name a bundle or a mega-cache.")
+        return self._import(paths, trust, python)
+
+    def _import(
+        self, paths: list[str], trust: bool, python: Name | None, cache: str = ""
+    ) -> Placed:  # fmt: skip
+        from torchkeeper.client import signers
+        from torchkeeper.client.engines import ferry
+
         self._check_folder()
         protected.check(self.name)
         signed = {path: self._signature(path) for path in paths}
@@ -203,7 +210,7 @@ class Place:
         with self._asker.lock:  # the names that are told are those of the latest files
             env = self._tell_names(list(sent.values()), python)
             answer = self._asker.ask(
-                protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
+                protocol.IMPORT, files=list(sent.values()), into=self.name, env=env, cache=cache,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
         if self._machine:
@@ -494,6 +501,33 @@ class Receipt:
     def undo(self) -> Placed:
         """Put everything back. Raises Error, also if the purge removed for good."""
         return self._place.undo(self)
+
+
+def import_each(
+    *files: Name,
+    trust: bool = False,
+    python: Name | None = None,
+    progress: OnProgress | None = None,
+) -> tuple[Placed, ...]:
+    """Place the entries of bundles, each in the cache that it is of, where this machine has that:
+    by its variables and defaults, as ``torchkeeper import --into-each``. One Placed for each cache;
+    what has no place here stays.
+
+    trust, python: as for ``Place.import_``.
+    progress: as for ``open``.
+    """
+    paths = [_file(file) for file in files]
+    if not paths:
+        raise misuse("There is no file to import.", "", "Name a bundle or a mega-cache.")
+    with contextlib.closing(Asker(progress)) as asker:
+        found: bundles.CachesResult = asker.ask(protocol.CACHES, files=paths).result
+    done = []
+    for row in found["caches"]:
+        if row["into"]:
+            place = open(row["into"], progress=progress)
+            with contextlib.closing(place):
+                done.append(place._import(paths, trust, python, cache=row["cache"]))
+    return tuple(done)
 
 
 def _variants_of(answer: Answer) -> list[Variant]:

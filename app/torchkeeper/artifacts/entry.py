@@ -16,7 +16,7 @@ _TRAVELLING = (*_GRAPHS, *_CODE, "autotune", "pgo", "precompile", "aoti_eager")
 #: FX graphs come first because they name what the others belong to.
 KINDS = (*_TRAVELLING, "ondisk", "jit", "header", "lock", "unknown")
 #: Kinds that another place can use; the rest is scratch of one machine.
-PORTABLE = frozenset(_TRAVELLING)
+PORTABLE = frozenset((*_TRAVELLING, "jit"))
 
 _Count = Literal["entries", "locks", "headers", "unknown"]
 #: Kinds that neither PyTorch nor Triton nor vLLM could use, by what their number is called wherever
@@ -41,7 +41,7 @@ PUT_OFF = frozenset({"entry-unread", "file-hollow", "reader-starved"})
 UNREAD = frozenset({"payload-too-large", "value-large"}) | PUT_OFF
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
-READ = PORTABLE | {"ondisk", "jit"}
+READ = PORTABLE | {"ondisk"}
 #: Bytes that the one file of some kinds has at least: a pickle of an object names its class and the
 #: module of that; the shortest other pickle has two, and so has the shortest JSON object.
 SHORTEST = {"fxgraph": 32, "aotautograd": 32, "pgo": 2, "autotune": 2}

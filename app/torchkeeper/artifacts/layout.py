@@ -2,9 +2,9 @@
 
 ``locate`` says what a path found in a folder is: something only where a known writer puts a file of
 exactly this name. Everything else is "unknown", as a user's own file in a cache folder is. What a
-path leaves open, ``proofs`` settles. ``payload_path``, ``code_path`` and ``triton_path`` are the
-only functions that turn a key or name from a mega-cache, a bundle or a JSON file into a path, and
-they refuse anything but what that kind's layout allows.
+path leaves open, ``proofs`` settles. ``payload_path``, ``code_path``, ``triton_path`` and
+``checked_path`` are the only functions that turn a key or name from a mega-cache, a bundle or a
+JSON file into a path, and they refuse anything but what that kind's layout allows.
 
 Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
@@ -108,6 +108,7 @@ MEMOIZED = "memoizer_cache.json"
 _HEX64 = regex(r"[0-9a-f]{64}")
 _HEX32 = regex(r"[0-9a-f]{32}")
 _WORD = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
+_NAME = regex(r"[^\x00-\x1f\x7f/\\]+")
 
 
 class Located(NamedTuple):
@@ -417,6 +418,21 @@ def _are_of_kernel(names: tuple[str, ...]) -> bool:
     return all(_TRITON_FILE.fullmatch(name) and triton.is_file(name) for name in names)
 
 
+def compiled_path(path: str) -> str:
+    """Where a file of another compiler's cache lies in every place: in a folder that is called as
+    the cache. Raises Problem("name-refused").
+    """
+    own = jits.own(path)
+    return checked_path("jit", f"{own.cache.folder}/{own.path}" if own else path)
+
+
+def _are_names(parts: list[str]) -> bool:
+    """Whether files and folders can have these names everywhere, and they lead nowhere else."""
+    return all(_NAME.fullmatch(part) and part not in ("..", ".") for part in parts) and all(
+        map(_fits_a_name, parts)
+    )
+
+
 def checked_path(kind: str, path: str) -> str:
     """The path of a file from a bundle, if its layout allows it. Raises Problem("name-refused")."""
     parts = path.split("/")
@@ -433,4 +449,7 @@ def checked_path(kind: str, path: str) -> str:
             return path
         if len(parts) == 6 and parts[3] == "lib" and (above := _EAGER_ABOVE.match(path)):
             return f"{above[0]}lib/{code_path(parts[4], parts[5])}"
+    own = jits.own(path) if kind == "jit" and _are_names(parts) else None
+    if own and own.above == f"{own.cache.folder}/":
+        return path
     raise _refused(kind, path)

@@ -8,7 +8,12 @@ environment as far as the entries tell, or null. ``native`` says where its objec
 ``built`` of an entry how its object was (artifacts.builds); both may be absent. ``mega_cache`` is
 the sha256 of the mega-cache as a whole, for whoever gives it to PyTorch itself.
 
-The version is 1, and 2 where there are eager kernels, which readers of 1 do not know.
+A file of another compiler says when it was written (``mtime_ns``), for what is older than its
+sources is built again, and whether it is ``executable``; the first folder of its path says whose
+cache it is of (artifacts.jits).
+
+The version is 1, 2 where there are eager kernels, and 3 where there are entries of other compilers:
+readers of an earlier one do not know these, and say so.
 """
 
 from __future__ import annotations
@@ -30,9 +35,9 @@ from torchkeeper.artifacts.builds import Build, MadeIn, Native, build_from, orig
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 
 FORMAT = "torchcache"
-VERSION = 2
-#: Kinds that no manifest of version 1 has.
-_SINCE_2 = frozenset({"aoti_eager"})
+VERSION = 3
+#: Kinds that no manifest of an earlier version has.
+_SINCE = {"aoti_eager": 2, "jit": 3}
 NAME = "manifest.json"
 #: What ``ssh-keygen -Y sign`` makes of it, in a bundle that is signed.
 SIGNATURE = "manifest.json.sig"
@@ -57,11 +62,15 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class ListedFile(NamedTuple):
-    """A file the manifest promises: its path in the zip, size in bytes, sha256."""
+    """A file the manifest promises: its path in the zip, size in bytes, sha256; of another
+    compiler's when it was written, and whether it is executable.
+    """
 
     path: str
     size: int
     sha256: str
+    mtime_ns: int | None = None
+    executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +110,9 @@ class Manifest:
             json.dumps(said, indent=1).replace("\n", "\n ") for said in (self.made_in, self.native)
         )
         listing = self.listing or Listing(self.entries)
-        newer = not _SINCE_2.isdisjoint(listing.kinds)
+        version = max((_SINCE.get(kind, 1) for kind in listing.kinds), default=1)
         yield (
-            f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION if newer else 1},\n'
+            f'{{\n "format": {_text(FORMAT)},\n "format_version": {version},\n'
             f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
             f' "native": {native},\n "mega_cache": {json.dumps(self.mega_cache)},\n "entries": ['
         ).encode()
@@ -158,7 +167,10 @@ class Listing:
 def _entry_text(entry: Listed) -> str:
     files = ",\n".join(
         f'    {{\n     "path": {_text(file.path)},\n     "size": {file.size},\n'
-        f'     "sha256": {_text(file.sha256)}\n    }}'
+        f'     "sha256": {_text(file.sha256)}'
+        + ("" if file.mtime_ns is None else f',\n     "mtime_ns": {file.mtime_ns}')
+        + (',\n     "executable": true' if file.executable else "")
+        + "\n    }"
         for file in entry.files
     )
     return (
@@ -345,15 +357,20 @@ def _file(file: object) -> ListedFile:
         and isinstance(sha256 := file.get("sha256"), str)
         and _SHA256.fullmatch(sha256)
     ):
-        return ListedFile(path, _size(file), sha256)
+        mtime_ns = _whole(file, "mtime_ns") if "mtime_ns" in file else None
+        return ListedFile(path, _size(file), sha256, mtime_ns, file.get("executable") is True)
     raise Problem("bundle-damaged", why="A file of its manifest lacks a field")
 
 
 def _size(item: Mapping[str, object]) -> int:
-    size = item.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 63:
+    return _whole(item, "size")
+
+
+def _whole(item: Mapping[str, object], name: str) -> int:
+    number = item.get(name)
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise Problem("bundle-damaged", why="A size in its manifest is wrong")
-    return size
+    return number
 
 
 # CRC-32 of something whose parts were summed up apart, as ``crc32_combine`` of zlib.

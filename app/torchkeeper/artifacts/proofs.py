@@ -184,6 +184,14 @@ def wanted(path: str) -> list[Proof]:
     return found
 
 
+def elsewhere(path: str) -> tuple[str, Callable[[bytes], object]] | None:
+    """The path of the other file that tells of one of another compiler's, and what is true of its
+    first ``OTHER`` bytes; None where the path tells all, or the file itself.
+    """
+    proof = jits.proof(path)
+    return (proof.path, _begins(proof.head)) if proof and proof.path else None
+
+
 def fits(path: str, head: bytes) -> bool:
     """Whether a file may be what its path says, by its first ``HEAD`` bytes, or all that it has."""
     key = path.rpartition("/")[0].rpartition("/")[2]

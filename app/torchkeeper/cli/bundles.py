@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import functools
-from collections import Counter, defaultdict
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,17 +12,17 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import far, ferry
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
-from torchkeeper.client.signers import check_key, check_policy, signers_file
+from torchkeeper.client.signers import check_key, signers_file
 from torchkeeper.client.words import leaks as runnable
 from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import ARRIVED, failures, held
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
+from torchkeeper.engine.protocol import COPY, EXPORT
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
 
-class _Inside(NamedTuple):
+class Inside(NamedTuple):
     """What is in a file; leaks: None where nobody looked, counts: of its verdicts, where asked."""
 
     file: str
@@ -54,15 +51,18 @@ class _Inside(NamedTuple):
     def to_json(self) -> dict[str, object]:
         """All of it but the entries and what was left."""
         leaks = {} if self.leaks is None else {"leaks": self.leaks}
-        judged = _judged(self.counts, self.here)
-        return {**self.listed, "runnable": self.runnable, **leaks, **judged}
+        said = judged(self.counts, self.here)
+        return {**self.listed, "runnable": self.runnable, **leaks, **said}
 
 
 TRUST = "You import code: PyTorch will run it the next time a program compiles with this cache."
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
-    looking.add_place(command)
+    command.add_argument("places", metavar="PLACE", type=looking.place, nargs="+",
+                         help="a cache folder, a bundle or a redis:// server; ssh://HOST/PATH is "
+                         "a folder or a bundle on another machine; several folders of one machine "
+                         "make one bundle")  # fmt: skip
     command.add_argument("-o", "--output", metavar="FILE", type=streams.file, required=True,
                          help="the bundle to write, by custom *.torchcache; “-” is standard "
                          "output")  # fmt: skip
@@ -79,6 +79,7 @@ def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
+    args.place = args.places[0]
     maker = leaving.maker_of(args, args.place) if carrying.may_have_objects(args.place) else None
     if args.key and not args.dry_run:
         check_key(args.key)
@@ -93,7 +94,7 @@ def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
             return _plan_export(args, asker, select, maker, file)
         with leaving.telling_secrets(args, asker):
             answer = crossing.exported(
-                asker, file, not args.no_clobber, args.key, place=args.place, select=select,
+                asker, file, not args.no_clobber, args.key, **_of(args), select=select,
                 needs=args.with_needed, secrets=args.secrets, builders=carrying.builders(maker),
             )  # fmt: skip
             told = {**answer, "leaks": leaving.secrets_found(asker)}
@@ -107,7 +108,7 @@ def _plan_export(
 ) -> int:
     with leaving.telling_secrets(args, asker):
         answer: bundles.PlanExportResult = asker.ask(
-            protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
+            protocol.PLAN_EXPORT, **_of(args), select=select, needs=args.with_needed,
             secrets=args.secrets, builders=carrying.builders(maker),
         )  # fmt: skip
     output.remark(args, [carrying.undescribed(answer)])
@@ -122,7 +123,7 @@ def _plan_export(
             output.line(f"  {one['kind']:<12} {held(one)}")
         origin = [name for name, _ in [*answer["torches"], *answer["devices"]]]
         output.line(f"  made in  {printable(', '.join(origin)) or 'not known'}")
-        output.line(f"  disk     {_room(answer['room'], there['space'])}")
+        output.line(f"  disk     {room(answer['room'], there['space'])}")
         if there["what"] == "file":
             fate = "stays: --no-clobber" if args.no_clobber else "would be replaced"
             output.line(f"  there    {say.size(there['size'] or 0)}, which {fate}")
@@ -134,7 +135,13 @@ def _plan_export(
     return code or leaving.blocked_by_secrets(args, answer["leaks"])
 
 
-def _room(needed: int, space: Space) -> str:
+def _of(args: argparse.Namespace) -> dict[str, object]:
+    """The places that are exported."""
+    first, *others = args.places
+    return {"place": first, "others": others} if others else {"place": first}
+
+
+def room(needed: int, space: Space) -> str:
     if space["why"]:
         return f"cannot be written: {space['why']}"
     free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
@@ -158,13 +165,13 @@ def inspect(args: argparse.Namespace) -> int:
 
 def _inspect(args: argparse.Namespace, file: str) -> int:
     here = leaving.here_of(args, [file])
-    inside = _look_inside(args, file, here, leaks=True)
+    inside = look_inside(args, file, here, leaks=True)
     if args.json:
         output.emit_all(entry.to_json() for entry in inside.entries[: screen.now.limit])
         output.emit({"result": {**inside.to_json(), "left": inside.left}})
     else:
-        _print_inside(inside)
-        _warn([inside])
+        print_inside(inside)
+        warn([inside])
         if here and (said := carrying.threads(inside.listed.get("made_in"), here.facts)):
             output.note(said)
         secrets = leaving.secret_lines(inside.leaks) if inside.leaks else []
@@ -172,9 +179,9 @@ def _inspect(args: argparse.Namespace, file: str) -> int:
     return 1 if inside.listed["broken"] or failures(inside.left) else 0
 
 
-def _look_inside(
+def look_inside(
     args: argparse.Namespace, file: str, here: carrying.Here | None, leaks: bool = False
-) -> _Inside:
+) -> Inside:
     with asking(args) as asker:
         envs = []
         if here is not None:
@@ -196,18 +203,18 @@ def _look_inside(
         runs: entries_msg.RunnableResult = asker.ask(protocol.RUNNABLE, place=file)
     counts = verdicts.counted(entries, here.torch) if here is not None else None
     secrets = leaving.secrets_found(look) if leaks else None
-    return _Inside(file, entries, look.left, listed, runs, secrets, counts, here)
+    return Inside(file, entries, look.left, listed, runs, secrets, counts, here)
 
 
-_UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}
+UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}
 
 
-def _judged(counts: JudgeResult | None, here: carrying.Here | None) -> dict[str, object]:
+def judged(counts: JudgeResult | None, here: carrying.Here | None) -> dict[str, object]:
     by = {"python": here.python, "torch": here.torch} if here is not None else None
-    return {**(counts or _UNJUDGED), "judged_by": by}
+    return {**(counts or UNJUDGED), "judged_by": by}
 
 
-def _print_inside(inside: _Inside) -> None:
+def print_inside(inside: Inside) -> None:
     rows = listing.Rows(json=False)
     rows.add(inside.entries)
     rows.end()
@@ -227,7 +234,7 @@ def _print_inside(inside: _Inside) -> None:
         output.line(printable(f"  verdict  {said} (torch {here.torch}, {here.python})"))
 
 
-def _warn(inside: Sequence[_Inside]) -> None:
+def warn(inside: Sequence[Inside]) -> None:
     """Say where nothing in any file is of use, and what PyTorch would not have written."""
     for one in inside:
         if said := runnable.warning(one.runnable):
@@ -246,141 +253,12 @@ def _made_in(facts: MadeIn | None) -> str:
     return printable(", ".join(filter(None, [f"torch {facts['torch']}", cuda, *gpus, threads])))
 
 
-def add_import(command: argparse.ArgumentParser) -> None:
-    command.add_argument("files", metavar="FILE", type=streams.file, nargs="+", help="a bundle, or "
-                         "a raw mega-cache; several are imported together or not at all; “-” is "
-                         "standard input")  # fmt: skip
-    looking.add_into(command, looking.folder)
-    output.flag(command, "--trust", "do not ask: you trust the maker of the file")
-    output.flag(command, "--dry-run", "only print which entries are new there")
-    looking.add_env(command)
-
-
 def trusts(nothing: str, trust: str, made: str, question: str) -> bool:
     """Whether somebody says that they trust others' code. Raises UserError where nobody could."""
     if not output.can_ask():
         remedy = f"Add --trust if you trust the maker of {made}."
         raise output.misuse(nothing, f"{trust} There is no terminal to ask on.", remedy)
     return output.confirm(f"{trust}\n{question}?")
-
-
-def import_(args: argparse.Namespace) -> int:
-    """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
-    if not args.dry_run:
-        protected.check(args.into)
-    with streams.coming(args.files) as args.files:
-        return _import(args)
-
-
-def _import(args: argparse.Namespace) -> int:
-    machine = far.machine_of(args.into)
-    here = functools.cache(partial(leaving.here_of, args, args.files, machine))
-    with asking(args) as asker:
-        signatures = {file: signing.signature_of(asker, file) for file in args.files}
-        for file, one in signatures.items():
-            if not args.dry_run:
-                check_policy(file, one)
-        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
-        if args.dry_run or not trusted:
-            inside = [_look_inside(args, file, here()) for file in args.files]
-            if args.dry_run or not machine:
-                compared = _compare(args, inside, here())
-                if args.dry_run:
-                    return compared
-            elif not args.json:  # what of it is new is known once it is there
-                for told in inside:
-                    _print_inside(told)
-                _warn(inside)
-            nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
-            if not trusts(nothing, TRUST, "the file", question):
-                output.note(nothing)
-                return 1
-        with (
-            asking(args, machine) if machine else nullcontext(asker) as to,
-            ferry.sent(machine, args.files, to.carried) as at,
-        ):
-            files = [at[file] for file in args.files]
-            env, abouts = leaving.tell_names(args, to.engine, files, here)
-            answer: bundles.ImportResult = to.ask(
-                IMPORT, files=files, into=args.into, env=env,
-                manifests={at[file]: one["manifest"] for file, one in signatures.items()},
-            )  # fmt: skip
-    code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
-    if answer["entries"] and not args.json:
-        output.notes(carrying.advice(abouts, env))
-    return code
-
-
-def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
-    return {
-        "entries": sum(one["entries"] for one in counts),
-        "files": sum(one["files"] for one in counts),
-        "bytes": sum(one["bytes"] for one in counts),
-    }
-
-
-def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
-    """Print what is inside and what of it is new in the target; ends as an import would."""
-    machine = far.machine_of(args.into)
-    with (
-        asking(args, machine) as asker,
-        ferry.sent(machine, args.files, asker.carried) as at,
-    ):
-        sent = [at[file] for file in args.files]
-        env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
-        answer: entries_msg.CompareResult = asker.ask(
-            protocol.COMPARE, files=sent, into=args.into, rows=args.json, env=env
-        )
-    files = answer["files"]
-    for compared, name in zip(files, args.files, strict=True):
-        compared["file"] = name
-    new = _summed([one["new"] for one in files])
-    there = _summed([one["there"] for one in files])
-    differs = _summed([one["differs"] for one in files])
-    counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
-    whole: dict[str, object] = {
-        **new, "exists": there["entries"], "new": new, "there": there, "differs": differs,
-        "needed": answer["needed"], "space": answer["space"], "renamed": answer["renamed"],
-        "into": args.into,
-        "compared": [
-            {**file, **(one.counts or _UNJUDGED), "runnable": one.runnable}
-            for file, one in zip(files, inside, strict=True)
-        ],
-        **_judged(counts, here),
-    }  # fmt: skip
-    if args.json:
-        rows: list[entries_msg.CompareRow] = asker.rows
-        marks: dict[tuple[str, str, str], list[entries_msg.CompareRow]] = defaultdict(list)
-        for row in rows:
-            marks[row["file"], row["kind"], row["inside"]].append(row)
-        for file, entry in ((one.file, entry) for one in inside for entry in one.entries):
-            mark = marks[at[file], *entry.identity]
-            first = mark.pop(0) if mark else None
-            about = {"outcome": first and first["outcome"], "into_path": first and first["path"]}
-            output.emit({**entry.to_json(), **about})
-        if not args.dry_run:
-            output.emit({"compared": {**whole, "left": asker.left}})
-            return 0
-    else:
-        for one in inside:
-            _print_inside(one)
-        output.line(f"{printable(args.into)}:")
-        by_kind = Counter[str]()
-        for one_kind in (kind for file in files for kind in file["kinds"]):
-            by_kind[one_kind["kind"]] += one_kind["new"]["entries"]
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in by_kind.items() if count)
-        output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
-        output.line(f"  there    {held(there)}")
-        if differs["entries"]:
-            output.line(f"  differs  {held(differs)}; what is there is kept")
-        if answer["renamed"]:
-            count = say.count(answer["renamed"], "object", "objects")
-            output.line(f"  renamed  {count} of them, for this environment")
-        output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
-        _warn(inside)
-        if not args.dry_run:
-            return 0
-    return asker.end(args, IMPORT, whole, args.into, dry=True)
 
 
 def add_copy(command: argparse.ArgumentParser) -> None:

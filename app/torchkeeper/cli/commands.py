@@ -138,14 +138,17 @@ COMMANDS = {
     "export": Command(
         CARRY, "bundles:export", "write entries to a bundle",
         (("torchkeeper export cache -o model.torchcache", "all of it, in one file"),
+         ("torchkeeper export cache ~/.triton/cache ~/.deep_gemm -o server.torchcache",
+          "all that a server needs"),
          ("torchkeeper export cache -o new.torchcache --filter 'age<1d' --with-needed", "news"),
          ("torchkeeper export cache -o - | ssh host torchkeeper import - --into cache --trust",
           "straight to another machine")),
         filtered=True,
     ),
     "import": Command(
-        CARRY, "bundles:import_", "place the entries of a bundle in a cache",
+        CARRY, "importing:import_", "place the entries of a bundle in a cache",
         (("torchkeeper import model.torchcache --into cache --dry-run", "what is new in it"),
+         ("torchkeeper import server.torchcache --into-each", "each cache to its own place"),
          ("torchkeeper import model.torchcache --into cache", "show what is in it, and ask"),
          ("torchkeeper import - --into cache --trust < model.torchcache", "from a pipe or a file")),
     ),

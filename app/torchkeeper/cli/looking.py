@@ -137,6 +137,17 @@ def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path
                          help=f"the cache folder to fill{there}")  # fmt: skip
 
 
+def add_into_one_or_each(command: argparse.ArgumentParser) -> None:
+    """A folder, or all caches of a machine."""
+    ways = command.add_mutually_exclusive_group(required=True)
+    ways.add_argument("--into", metavar="PLACE", type=folder,
+                      help="the cache folder to fill; ssh://HOST/PATH is one on another "
+                      "machine")  # fmt: skip
+    ways.add_argument("--into-each", metavar="MACHINE", type=machine, nargs="?", const=False,
+                      help="put the entries of each cache, such as DeepGEMM's, where the variables "
+                      "and defaults of this machine, or of ssh://HOST, say that it is")  # fmt: skip
+
+
 def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> None:
     """--filter, with the one grammar; ``several``: environments may be given."""
     command.add_argument("--filter", metavar="Q", default="", help="only entries that match")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import COUNTS, Problem, tally
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.engine.screening import cleared, screen_of
@@ -31,16 +31,19 @@ from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.export import OfKind, Planned, export, going, plan
 from torchkeeper.stores.bundles.parts import Makers, environment
+from torchkeeper.stores.caches import cache_of, home_of
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders.gathered import Gathered
 from torchkeeper.stores.folders.importing import Imported, import_bundles
 from torchkeeper.stores.folders.placing import Counts, Outcomes, compare
-from torchkeeper.stores.items import Item, Left, Source
+from torchkeeper.stores.items import Item, Left, Source, Taken
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.preconditions import space
-from torchkeeper.stores.store import Lost, Store
+from torchkeeper.stores.store import Going, Lost, Store
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Tally
     from torchkeeper.engine.messages import bundles as msg
     from torchkeeper.engine.messages.entries import CompareParams, CompareResult, CompareRow
 
@@ -50,15 +53,15 @@ def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.E
     ``sign`` it has no name until ``attach_signature`` is asked for, and is gone with this engine.
     """
     output, hold = path_of(params["output"]), bool(params.get("sign"))
-    store = session.store(place_of(params["place"]), report)
-    select = params.get("select", {})
+    stores = _stores(session, params, report)
+    store, select = stores[0], params.get("select", {})
     store.be_patient()
     try:
         needs = bool(params.get("needs"))
         carried = carrying(select, with_needed=needs)
         choose = chosen_with_needed if needs else chosen_of
-        chosen, stays = entries_among(choose(session, store, select, report, carried=carried))
-        chosen, source, left = _held(store, chosen, report)
+        every = [choose(session, one, select, report, carried=carried) for one in stores]
+        chosen, source, left, stays = _held(stores, every, report)
         screen = screen_of(session, params, report, left, "bundle")
         replace = bool(params.get("replace", True))
         makers = cleared(makers_of(store, params), params)
@@ -68,7 +71,8 @@ def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.E
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost
     finally:
-        store.close()
+        for one in stores:
+            one.close()
     result: msg.ExportResult = {
         "entries": done.entries,
         "files": done.files,
@@ -91,20 +95,24 @@ def plan_export(
     session: Session, params: msg.PlanExportParams, report: Report
 ) -> msg.PlanExportResult:
     """What ``export`` of a selection would write, and ``left`` findings for what would stay out."""
-    with session.store(place_of(params["place"]), report) as store:
-        select = params.get("select", {})
+    with contextlib.ExitStack() as stack:
+        stores = _stores(session, params, report)
+        for store in stores:
+            stack.enter_context(store)
+        select, every = params.get("select", {}), list[list[Described]]()
         short = 0
-        if params.get("needs"):
-            chosen = chosen_with_needed(session, store, select, report)
-        else:
-            chosen = chosen_of(session, store, select, report)
-            if any(one.facts.get("fx_keys") for one in chosen) and is_part(select):
-                short = lacking(chosen, chosen_with_needed(session, store, select, report))
-        chosen, stays = entries_among(chosen)
-        chosen, source, left = _held(store, chosen, report)
+        for store in stores:
+            if params.get("needs"):
+                every.append(chosen_with_needed(session, store, select, report))
+                continue
+            every.append(chosen_of(session, store, select, report))
+            if any(one.facts.get("fx_keys") for one in every[-1]) and is_part(select):
+                whole = chosen_with_needed(session, store, select, report)
+                short += lacking(every[-1], whole)
+        chosen, source, left, stays = _held(stores, every, report)
         screen = screen_of(session, params, report, left, "bundle", dry=True)
         chosen, source = screen.described(going(chosen, source, left), source)
-        makers = cleared(makers_of(store, params), params)
+        makers = cleared(makers_of(stores[0], params), params)
         planned = plan(chosen, source, report, left, makers)
     return {
         **_counts_said(planned),
@@ -140,13 +148,34 @@ def _maker_said(makers: Makers | None) -> msg.Maker | None:
     return {"what": "bundle" if isinstance(makers, Told) else "environment", "torch": torch}
 
 
+def _stores(
+    session: Session, params: msg.ExportParams | msg.PlanExportParams, report: Report
+) -> list[Store]:
+    """The places that a bundle is made of. Several are folders: raises Problem("place-not-folder")
+    for what is none.
+    """
+    places = [params["place"], *params.get("others", ())]
+    stores = [session.store(place_of(place), report) for place in places]
+    for store in stores if len(stores) > 1 else ():
+        if not store.on_disk:
+            raise Problem("place-not-folder", place=store.place)
+    return stores
+
+
 def _held(
-    store: Store, chosen: list[Described], report: Report
-) -> tuple[list[Described], Source, Left]:
-    """What a bundle can hold of a selection, whence its bytes come, and who hears of the rest."""
-    left = partial(tell_left, report)
-    some, source = store.for_bundle(chosen, left)
-    return list(some), source, left
+    stores: Sequence[Store], every: Sequence[Iterable[Described]], report: Report
+) -> tuple[list[Described], Source, Left, Tally]:
+    """What a bundle can hold of what was chosen in each place, whence its bytes come, who hears of
+    the rest, and what of it are no entries.
+    """
+    left, parts, stays = partial(tell_left, report), list[Going](), tally(())
+    for store, chosen in zip(stores, every, strict=True):
+        some, others = entries_among(chosen)
+        parts.append(store.for_bundle(some, left))
+        for name in COUNTS:
+            stays[name] += others[name]
+    source = parts[0][1] if len(parts) == 1 else Gathered(parts)
+    return [one for some, _ in parts for one in some], source, left, stays
 
 
 @contextlib.contextmanager
@@ -218,7 +247,36 @@ def _offered(
 ) -> dict[Named, Bundle]:
     from torchkeeper.engine.renaming import for_environment
 
-    return {for_environment(session, params, bundle, report): bundle for bundle in bundles}
+    found = dict[Named, Bundle]()
+    for bundle in bundles:
+        items = bundle.items()
+        if cache := params.get("cache"):
+            items = [item for item in items if cache_of(item) == cache]
+        some = Taken(items, bundle)
+        found[for_environment(session, params, bundle, report, some)] = bundle
+    return found
+
+
+def caches(session: Session, params: msg.CachesParams, report: Report) -> msg.CachesResult:
+    """Which caches there are entries of in bundles, and where each of these is on this machine."""
+    found: dict[str, msg.CacheRow] = {}
+    with _open(session, params, report) as bundles:
+        for item in (item for bundle in bundles for item in bundle.items()):
+            title = cache_of(item)
+            if title not in found:
+                home = home_of(title)
+                found[title] = {
+                    "cache": title,
+                    "into": home.path if home else None,
+                    "reason": home.reason if home else None,
+                    "there": bool(home and home.there),
+                    **_counts_said(Counts()),
+                }
+            row = found[title]
+            row["entries"] += 1
+            row["files"] += item.count
+            row["bytes"] += item.size
+    return {"caches": sorted(found.values(), key=lambda row: row["cache"].lower())}
 
 
 def compare_(session: Session, params: CompareParams, report: Report) -> CompareResult:

@@ -27,13 +27,17 @@ CHANGES = frozenset({
     protocol.IMPORT, protocol.COPY,
 })  # fmt: skip
 #: Parameters that name places and files: all texts in them, names of values included.
-PLACED = frozenset({"place", "into", "output", "files", "file", "nearest", "manifests", "vouched"})
+PLACED = frozenset({
+    "place", "into", "output", "files", "file", "nearest", "manifests", "vouched",
+    "others",
+})  # fmt: skip
 #: Parameters that name an entry by its path in a place.
 WITHIN = frozenset({"path", "items"})
 #: Parameters whose texts name no file that is opened.
 PLAIN = frozenset({
     "key", "kind", "name", "filter", "unless", "envs", "python", "builders", "secrets", "receipt",
     "insisted", "env", "select", "other", "needs", "replace", "dry", "alone", "rows", "plan", "now",
+    "cache",
 })  # fmt: skip
 
 

@@ -121,6 +121,7 @@ PLACES, LIST, DU, SUM, OVERVIEW, HOLD = "places", "list", "du", "sum", "overview
 SHOW, DETAIL, NEEDS, TEXT, FACTORS = "show", "detail", "needs", "text", "factors"
 RUNNABLE, COMPARE, ORIGIN, NAMED, NAMES = "runnable", "compare", "origin", "named", "names"
 PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signature"
+CACHES = "caches"
 COPY_MANIFEST, ATTACH_SIGNATURE, RESUME = "copy_manifest", "attach_signature", "resume"
 FACTS, SERVER, SECRET, HAND_OVER = "facts", "server", "secret", "hand_over"
 PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
@@ -171,6 +172,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
                   repeats=True, placed_rows=True,
                   owned=(Owned("place", only_servers=True), Owned("into"))),
         Operation(TARGET, "bundles.target"),
+        Operation(CACHES, "bundles.caches"),
         Operation(LEAKS, "screening.leaks"),
         Operation(RESUME, "resuming.resume"),
         Operation(HAND_OVER, "resuming.hand_over"),

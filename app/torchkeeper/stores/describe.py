@@ -43,7 +43,7 @@ MAX_SMALL = 4 << 20
 #: Kinds of which a part of a file is enough.
 _PARTLY = frozenset({"code", "triton", "jit"})
 #: The kinds whose bytes a copy alone needs to read.
-_CARRIED = frozenset({"code", "triton"})
+_CARRIED = frozenset({"code", "triton", "jit"})
 #: All GEMM choices of a system are in one file.
 MAX_CHOICES = 32 << 20
 
@@ -291,9 +291,7 @@ def _load(
     sha256 = payload_digest(parts) if whole else None
     reading = None
     if contents or item.kind in _PARTLY:
-        # What a compiler's folder is called tells more than the names of the files in it.
-        names = [file.path if item.kind == "jit" else file.name for file in every]
-        reading = Reading(item.kind, names, contents)
+        reading = Reading(item.kind, _told(item, every), contents)
     return _Loaded(item, sha256, reading, problem)
 
 
@@ -328,9 +326,14 @@ def _glance(item: Item, files: list[File], source: Source, carried: Carried) -> 
     promised = [(name, x.sha256) for x, name in zip(files, names, strict=True) if x.sha256]
     sha256 = payload_digest(promised) if len(promised) == len(files) else None
     reading = None
-    if contents or item.kind == "triton":
-        reading = Reading(item.kind, names, contents)
+    if contents or item.kind in ("triton", "jit"):
+        reading = Reading(item.kind, _told(item, files), contents)
     return _Loaded(item, sha256, reading, problem, partly=True)
+
+
+def _told(item: Item, files: list[File]) -> list[str]:
+    """The names that a reader is told: a compiler's folder tells more than the files in it."""
+    return [file.path if item.kind == "jit" else file.name for file in files]
 
 
 def _wanted(kind: str, name: str) -> int:

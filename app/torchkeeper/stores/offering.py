@@ -83,9 +83,11 @@ class FromFolder:
             parts = [(f.name, digest or "") for f, digest in zip(every, digests, strict=True)]
             if payload_digest(parts) != sha256:
                 raise Problem("entry-changed")
+        if item.kind == "jit":
+            home = layout.locate(home).entry_path
         files = []
         for old, digest, path in zip(every, digests, paths, strict=True):
-            files.append(File(path, old.size, old.mtime_ns, inode=old.inode, sha256=digest))
+            files.append(old._replace(path=path, allocated=0, sha256=digest, at=None))
             if not direct:
                 self._files[path, digest] = (item.kind, old)
         if direct:
@@ -140,6 +142,8 @@ def homes(one: Described) -> list[str]:
     found = [file.path for file in one.item.files]
     if kind == "triton" and (alone := layout.canonical_kernel(found)):
         return alone
+    if kind == "jit":
+        return [layout.compiled_path(path) for path in found]
     paths = [layout.canonical(path) for path in found]
     if kind == "precompile":
         if paths != [layout.payload_path(kind, mega_key(one), sha256)]:

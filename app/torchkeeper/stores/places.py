@@ -35,6 +35,16 @@ def default_folder() -> str:
     return os.path.join(tempfile.gettempdir(), "torchinductor_" + safe)
 
 
+def triton_folder(env: Mapping[str, str]) -> tuple[str, str]:
+    """What Triton alone uses, and why (triton/knobs.py): TRITON_CACHE_DIR, else .triton/cache below
+    TRITON_HOME or the home folder.
+    """
+    if folder := env.get("TRITON_CACHE_DIR"):
+        return folder, "TRITON_CACHE_DIR"
+    home = env.get("TRITON_HOME") or os.path.expanduser("~")
+    return os.path.join(home, ".triton", "cache"), "triton-default"
+
+
 def used_by(env: Mapping[str, str], folder: str = "") -> str:
     """The cache folder of a program that starts in a folder."""
     named = env.get("TORCHINDUCTOR_CACHE_DIR") or default_folder()
@@ -61,15 +71,14 @@ def _candidates() -> Iterator[tuple[str, str]]:
     if folder := os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
         yield folder, "TORCHINDUCTOR_CACHE_DIR"
     yield default_folder(), "default"
-    # triton/knobs.py: TRITON_CACHE_DIR, else .triton/cache below TRITON_HOME or the home folder.
-    if folder := os.environ.get("TRITON_CACHE_DIR"):
-        yield folder, "TRITON_CACHE_DIR"
-    home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
-    if os.path.isabs(home):  # a user without a home folder stays "~"
-        yield os.path.join(home, ".triton", "cache"), "triton-default"
+    if os.environ.get("TRITON_CACHE_DIR"):
+        yield triton_folder(os.environ)
+    default = triton_folder({**os.environ, "TRITON_CACHE_DIR": ""})
+    if os.path.isabs(default[0]):  # a user without a home folder stays "~"
+        yield default
     for path in _vllm_ranks():
         yield path, "vllm"
-    yield from (home for home in jits.homes(os.environ) if os.path.isdir(home.path))
+    yield from (x[:2] for x in jits.homes(os.environ) if os.path.isdir(x.path))
     for path in _folders(tempfile.gettempdir(), "torchinductor_"):
         yield path, "temporary"
     # OnDiskCache.base_dir in torch/_inductor/cache.py; others may have a folder of that name.

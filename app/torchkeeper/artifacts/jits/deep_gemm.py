@@ -21,6 +21,7 @@ CACHE = Cache(
         "~/.cache/sglang/deep_gemm",
     ),
     r"\.?deep_(?:gemm|ep)|\.dj",
+    "deep_gemm",
     (
         Form(rf"cache/kernel\.(?P<name>{_WORD})\.(?P<key>{HEX32})", _FILES,
              r"\g<entry>/kernel.cubin", _ELF),

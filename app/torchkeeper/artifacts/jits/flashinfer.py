@@ -22,6 +22,7 @@ CACHE = Cache(
     ("$FLASHINFER_WORKSPACE_BASE/.cache/flashinfer", "$SGLANG_CACHE_DIR/.cache/flashinfer",
      "~/.cache/flashinfer", "~/.cache/sglang/.cache/flashinfer"),
     r"flashinfer",
+    "flashinfer",
     (
         Form(rf"{_HOME}/cached_ops/{_NAME}",
              r"build\.ninja|\.ninja_(?:log|deps)|{name}\.so",

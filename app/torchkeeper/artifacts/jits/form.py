@@ -34,11 +34,13 @@ class Form(NamedTuple):
 class Cache(NamedTuple):
     """The cache of one compiler. title: what it is called. homes: where it may be, the home folder
     as ``~`` and a variable as ``$NAME``. names: what the folder of it is called, by which it is
-    known below any other. loaded: a path in a program that has it loaded.
+    known below any other. folder: one of these, which it has in a bundle. loaded: a path in a
+    program that has it loaded.
     """
 
     title: str
     homes: tuple[str, ...]
     names: str
+    folder: str
     forms: tuple[Form, ...]
     loaded: str

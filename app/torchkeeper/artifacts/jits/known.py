@@ -35,6 +35,15 @@ class Home(NamedTuple):
 
     path: str
     reason: str
+    cache: Cache
+
+
+class Own(NamedTuple):
+    """Whose a file is: the cache, what leads to that in the place, with a ``/``, and the rest."""
+
+    cache: Cache
+    above: str
+    path: str
 
 
 class Proof(NamedTuple):
@@ -102,6 +111,31 @@ def locate(path: str) -> tuple[str, str, str] | None:
     if found.form.each or found.form.kind == "lock":
         return found.form.kind, name, path
     return found.form.kind, told.get("key") or told["name"], path[: -len(name) - 1]
+
+
+def own(path: str) -> Own | None:
+    """Whose a file of an entry is; None for one of none, and for what a writer leaves behind."""
+    found = _found(path)
+    if found is None or found.form.kind != "jit":
+        return None
+    above = found.match["above"] or ""
+    return Own(found.cache, above, path[len(above) :])
+
+
+def of_folder(folder: str) -> Cache | None:
+    """The cache that has a folder of this name in a bundle."""
+    return next((cache for cache in CACHES if cache.folder == folder), None)
+
+
+def is_called(cache: Cache, path: str) -> bool:
+    """Whether a folder has a name by which it is a cache's own."""
+    return re.fullmatch(rf"(?:.*/)?(?:{cache.names})", path) is not None
+
+
+def is_alone(path: str) -> bool:
+    """Whether a file's folder has many entries: each is one file."""
+    found = _found(path)
+    return found is not None and found.form.each
 
 
 def proof(path: str) -> Proof | None:
@@ -176,4 +210,5 @@ def homes(env: Mapping[str, str], by_default: Sequence[Cache] = CACHES) -> Itera
             # DeepGEMM reads from several.
             for base in dict.fromkeys((value, *value.split(":"))):
                 if os.path.isabs(base) and (first != "~" or cache in by_default):
-                    yield Home(base + slash + rest, cache.title if first == "~" else name)
+                    reason = cache.title if first == "~" else name
+                    yield Home(base + slash + rest, reason, cache)

@@ -20,6 +20,7 @@ CACHE = Cache(
     ("$TILELANG_CACHE_DIR", "$SGLANG_CACHE_DIR/tilelang", "~/.tilelang/cache",
      "~/.cache/sglang/tilelang"),
     r"tilelang|\.tilelang/cache",
+    "tilelang",
     (
         Form(rf"{_HOME}/kernels/(?P<key>{HEX64})", _FILES, r"\g<entry>/manifest.json",
              r'\{\s*"files": \{'),

@@ -11,6 +11,7 @@ CACHE = Cache(
     "tvm-ffi",
     ("$TVM_FFI_CACHE_DIR", "~/.cache/tvm-ffi"),
     r"tvm-ffi",
+    "tvm-ffi",
     (
         Form(rf"(?P<name>[^/]{{1,200}})_(?P<key>{HEX16})",
              r"build\.ninja|\.ninja_(?:log|deps)|lock|main\.cpp|cuda\.cu|"

@@ -35,14 +35,14 @@ _OPERATIONS = frozenset({
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
     protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE, protocol.ORIGIN, protocol.NAMES,
-    protocol.NAMED, protocol.COMPARE,
+    protocol.NAMED, protocol.COMPARE, protocol.CACHES,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM, protocol.RUN})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "file", "files", "nearest", "beside", "manifests", "sent",
-    "scratch", "folder", "trace",
+    "scratch", "folder", "trace", "others",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"

@@ -57,8 +57,9 @@ class KindOutcomes(Outcomes):
 
 
 class PlanExportParams(OfPlace, total=False):
-    """needs: with what the entries need."""
+    """needs: with what the entries need. others: folders whose entries go into the same bundle."""
 
+    others: Sequence[str]
     select: Select
     needs: bool
     builders: Builders | None
@@ -86,8 +87,9 @@ class _ExportParams(OfPlace):
 
 
 class ExportParams(_ExportParams, total=False):
-    """sign: it appears when it is signed, and is held until then."""
+    """sign: it appears when it is signed, and is held until then. others: as of a plan."""
 
+    others: Sequence[str]
     select: Select
     needs: bool
     replace: bool
@@ -125,8 +127,10 @@ class Into(TypedDict):
 class ImportParams(Into, FilesParams, total=False):
     """env: the environment that objects are for. manifests: the sha256 of each manifest as it was
     looked at, by the file. vouched: a file of allowed signers, one of whom must have signed.
+    cache: only what is of this one.
     """
 
+    cache: str
     env: str | None
     manifests: Mapping[str, str]
     vouched: str
@@ -137,6 +141,25 @@ class ImportResult(Counts):
 
     exists: int
     renamed: int
+
+
+class CachesParams(FilesParams):
+    """Bundles whose entries are to go each into its own cache."""
+
+
+class CacheRow(Counts):
+    """A cache, how much of it there is, and where it is on this machine, if anything tells; reason:
+    as of ``stores.places.Place``.
+    """
+
+    cache: str
+    into: str | None
+    reason: str | None
+    there: bool
+
+
+class CachesResult(TypedDict):
+    caches: list[CacheRow]
 
 
 class ImportRow(TypedDict):

@@ -147,8 +147,11 @@ class RunnableResult(TypedDict):
 
 
 class CompareParams(Into, FilesParams, total=False):
-    """What would be imported into a folder. rows: a row for each entry is wanted."""
+    """What would be imported into a folder. rows: a row for each entry is wanted. cache: as of an
+    import.
+    """
 
+    cache: str
     env: str | None
     rows: bool
 

@@ -229,7 +229,7 @@ class Bundle(Store):
         found: dict[str, layout.Located] = {}
         taken = {
             path: members.take(path) if directory.may_hold(path) else None
-            for path, _, _ in entry.files
+            for path, *_ in entry.files
         }
         try:
             paths = [path[len(manifest.FILES) :] for path in taken]
@@ -244,14 +244,15 @@ class Bundle(Store):
             homes = {(at.kind, at.entry_path) for at in set(found.values())}
             if homes <= self._homes:
                 raise Problem("listed-twice")
-            for listed, size, sha256 in entry.files:
+            for listed, size, sha256, mtime_ns, executable in entry.files:
                 path, info = listed[len(manifest.FILES) :], taken[listed]
                 if info is None:
                     raise Problem("promised-but-missing", path=listed[:200])
                 if info.size != size:
                     raise Problem("size-wrong", path=listed[:200])
                 at = info.offset if info.as_it_is else ~info.offset
-                files.append(File(path, size, sha256=sha256, at=at))
+                mode = 0o755 if executable else 0o644
+                files.append(File(path, size, mtime_ns, mode=mode, sha256=sha256, at=at))
             if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
             kind, home = homes.pop()
@@ -268,7 +269,7 @@ class Bundle(Store):
         self._homes.add((kind, home))
         files.sort()
         item = Item(kind, entry.key, files[0].path if kind == "code" else home, files)
-        if all(file.path.startswith(home) for file in files):
+        if kind != "jit" and all(file.path.startswith(home) for file in files):
             item = Stowed(item, len(home))
         self._items.append(item)
         if entry.built and self.native:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
-FILES = frozenset({"code", "triton", "autotune", "aoti_eager"})
+FILES = frozenset({"code", "triton", "autotune", "aoti_eager", "jit"})
 #: Bytes of small members that are written at once; a piece of a large one goes past it.
 _BUFFER = CHUNK // 4
 #: Bytes that a file takes besides its content, about: its headers, and its lines in the manifest.
@@ -274,9 +274,11 @@ def _listed(
     """An entry as the manifest lists it; without files, it is in the mega-cache."""
     kind, key = one.entry.kind, one.entry.key
     name = "" if files else one.item.files[0].name
-    path = bundled(kind, one.item.path) if files else manifest.MEGA_CACHE
-    if files and files[0].path == path:
-        path = files[0].path  # one text for both
+    path = manifest.MEGA_CACHE
+    if files:
+        path = files[0].path
+        if kind != "jit" and (other := bundled(kind, one.item.path)) != path:
+            path = other  # and else one text for both
     # What the bundle holds: a kernel's group file has another size in each folder.
     size = sum(file.size for file in files) if files else one.entry.size
     name = name if layout.is_only(kind, name) else ""
@@ -368,6 +370,8 @@ class _Reading:
 
 def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place."""
+    if kind == "jit":
+        return manifest.FILES + layout.compiled_path(path)
     inner = "" if kind == "aoti_eager" else layout.inner_cache(path)
     return manifest.FILES + path[len(inner) :]
 
@@ -381,11 +385,19 @@ def _files(one: Described, reading: _Reading, members: Members) -> tuple[str, li
         path = bundled(one.item.kind, file.path)
         digest, size = members.add(path, file.size, partial(reading.pour, one, file))
         parts.append((file.name, digest))
-        listed.append(ListedFile(path, size, digest))
+        listed.append(_promise(one.item.kind, file, size, digest))
     sha256 = payload_digest(parts)
     if not one.unhashed and sha256 != one.entry.sha256:
         raise Problem("entry-changed")
     return sha256, sorted(listed, key=lambda file: file.path)
+
+
+def _promise(kind: str, file: File, size: int, sha256: str) -> ListedFile:
+    """A file as the manifest lists it."""
+    listed = ListedFile(bundled(kind, file.path), size, sha256)
+    if kind != "jit":
+        return listed
+    return listed._replace(mtime_ns=file.mtime_ns, executable=bool(file.mode & 0o100))
 
 
 def common_origin(made_in: Iterable[MadeIn | None]) -> MadeIn | None:
@@ -499,7 +511,7 @@ def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:
         if is_group(one.item.kind, file.name) and size <= CHUNK:
             with contextlib.suppress(OSError), source.open(file) as stream:
                 size = len(portable_bytes(one.item.kind, file.name, stream.read(CHUNK)))
-        yield ListedFile(bundled(one.item.kind, file.path), size, "0" * 64)
+        yield _promise(one.item.kind, file, size, "0" * 64)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import functools
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -374,7 +375,7 @@ class _Placer:
                 self.arrive()
                 mark = len(self._journal.steps)
                 plan = self._target.plan(item, offered, self._pouring)
-            if self._was_being_built(plan):
+            if self._was_being_built(item, plan):
                 plan = self._target.plan(item, offered, self._pouring)
             if not plan.new:
                 self.done.exists += 1
@@ -399,14 +400,18 @@ class _Placer:
         if full:
             self.arrive()
 
-    def _was_being_built(self, plan: Plan) -> bool:
-        """Whether PyTorch was at work on an object. Raises Problem("in-use"), and Cancelled."""
+    def _was_being_built(self, item: Item, plan: Plan) -> bool:
+        """Whether PyTorch was at work on an object, or another compiler on its entry. Raises
+        Problem("in-use"), and Cancelled.
+        """
         waited = False
-        for target in (target for _, target in plan.todo if target.endswith(".so")):
+        asked = [(item.kind, item.key, plan.home)] if item.kind == "jit" and plan.new else []
+        for target in (x for _, x in plan.todo if x.endswith(".so") and item.kind != "jit"):
             path = os.path.relpath(target, self._root)
-            stem = os.path.basename(path).partition(".")[0]
-            if in_use(self._root, "code", stem, path):
-                if not waited_for(self._root, "code", stem, path, self._report):
+            asked.append(("code", os.path.basename(path).partition(".")[0], path))
+        for kind, key, path in asked:
+            if in_use(self._root, kind, key, path):
+                if not waited_for(self._root, kind, key, path, self._report):
                     raise Problem("in-use")
                 waited = True
         return waited
@@ -463,11 +468,17 @@ def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, f
     """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
     as ``deliver``, and OSError for what concerns the target.
     """
-    mode = 0o755 if file.name.endswith(".so") else 0o644
+    own = item.kind == "jit"
+    executable = file.mode & 0o100 if own else file.name.endswith(".so")
+    mode = 0o755 if executable else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(path, flags, mode)
     try:
-        return placing.deliver(offered, item, file, pour, whole(handle), folder)
+        digest = placing.deliver(offered, item, file, pour, whole(handle), folder)
+        if own and file.mtime_ns is not None:
+            # What is built by ninja is built again where it is older than what it is made of.
+            os.utime(handle, ns=(time.time_ns(), file.mtime_ns))
+        return digest
     finally:
         if file.size >= CHUNK:
             begin_writing(handle)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton
 from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import merging
+from torchkeeper.stores.folders.compilers import Homes
 from torchkeeper.stores.items import CHUNK, Offered, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
 ORDER = (
     "triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile", "aoti_eager",
+    "jit",
 )  # fmt: skip
 #: Those whose files lie in folders in which there are no others: kernels, and these.
 _LOWEST = frozenset({"code", "autotune", "fxgraph", "aotautograd"})
@@ -79,7 +82,9 @@ class Target:
     def __init__(self, root: str, items: Iterable[Item]) -> None:
         """items: all that are to be placed there."""
         self.root = root
+        items = list(items)
         self._style = _style(root, items)
+        self._compilers = Homes(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
         self._listed: dict[str, list[merging.Listed]] = {}
@@ -100,6 +105,8 @@ class Target:
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
         todo, replaced, there, new = [], [], [], set[str]()
+        if item.kind == "jit":
+            self._compilers.check(item, offered)
         inner = "inductor_cache/" if self._style == "vllm" else ""
         listed = None
         if item.kind == "aoti_eager":
@@ -109,7 +116,7 @@ class Target:
         for file in item.files:
             if file.path == item.path and item.kind == "aoti_eager":
                 continue
-            target = os.path.join(self.root, inner + file.path)
+            target = os.path.join(self.root, self._home(item, inner, file.path))
             folder = os.path.dirname(target)
             above = os.path.lexists(folder)
             known = self._digest(target, "", pouring) if above or target in self._claimed else None
@@ -125,10 +132,13 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[1].endswith(".so"))
-        whole = new.pop() if len(new) == 1 and item.kind in _LOWEST else ""
-        return Plan(
-            inner + item.path, tuple(todo), frozenset(replaced), "", whole, tuple(there), listed
-        )
+        lowest = item.kind in _LOWEST or (item.kind == "jit" and not jits.is_alone(item.path))
+        whole = new.pop() if len(new) == 1 and lowest else ""
+        home = self._home(item, inner, item.path)
+        return Plan(home, tuple(todo), frozenset(replaced), "", whole, tuple(there), listed)
+
+    def _home(self, item: Item, inner: str, path: str) -> str:
+        return self._compilers.path(path) if item.kind == "jit" else inner + path
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring
@@ -302,7 +312,8 @@ def deliver(
             raise Problem("entry-changed")
     if file.sha256 not in (None, digest):
         # A bundle promises; a folder is listed, and may change afterwards.
-        raise Problem("checksum-wrong" if file.mtime_ns is None else "entry-changed")
+        told = file.mtime_ns is None or file.at is not None
+        raise Problem("checksum-wrong" if told else "entry-changed")
     if later:
         try:
             take(triton.group_for(data, folder) if group else data)

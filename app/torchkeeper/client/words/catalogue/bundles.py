@@ -168,7 +168,7 @@ WORDS: dict[str, Words] = {
     "part-of-artifact": Words(
         "It is part of an entry that stays where it is.", "{path} works only there."
     ),
-    "same-place": Words("The same entry is in another cache of this place; that one was taken."),
+    "same-place": Words("The same entry is in another cache; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),

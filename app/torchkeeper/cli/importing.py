@@ -1,0 +1,257 @@
+"""The command that takes in what bundles hold: into one folder, or each cache to its own."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torchkeeper.cli import leaving, looking, output, signing, streams
+from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.bundles import (
+    TRUST,
+    UNJUDGED,
+    Inside,
+    judged,
+    look_inside,
+    print_inside,
+    room,
+    trusts,
+    warn,
+)
+from torchkeeper.client import carrying
+from torchkeeper.client.engines import far, ferry
+from torchkeeper.client.kept import protected
+from torchkeeper.client.signers import check_policy
+from torchkeeper.client.words import say, verdicts
+from torchkeeper.client.words.outcomes import held
+from torchkeeper.client.words.problems import printable
+from torchkeeper.engine.protocol import CACHES, COMPARE, IMPORT
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages import bundles
+    from torchkeeper.engine.messages import entries as entries_msg
+
+#: What the end of an import into several folders calls them.
+_WHERE = "the folders of its caches"
+
+
+def add_import(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", metavar="FILE", type=streams.file, nargs="+", help="a bundle, or "
+                         "a raw mega-cache; several are imported together or not at all; “-” is "
+                         "standard input")  # fmt: skip
+    looking.add_into_one_or_each(command)
+    output.flag(command, "--trust", "do not ask: you trust the maker of the file")
+    output.flag(command, "--dry-run", "only print which entries are new there")
+    looking.add_env(command)
+
+
+def import_(args: argparse.Namespace) -> int:
+    """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
+    if args.into_each is not None:
+        with streams.coming(args.files) as args.files:
+            return _import_each(args)
+    if not args.dry_run:
+        protected.check(args.into)
+    with streams.coming(args.files) as args.files:
+        return _import(args)
+
+
+def _import(args: argparse.Namespace) -> int:
+    machine = far.machine_of(args.into)
+    here = functools.cache(partial(leaving.here_of, args, args.files, machine))
+    with asking(args) as asker:
+        signatures = {file: signing.signature_of(asker, file) for file in args.files}
+        for file, one in signatures.items():
+            if not args.dry_run:
+                check_policy(file, one)
+        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+        if args.dry_run or not trusted:
+            inside = [look_inside(args, file, here()) for file in args.files]
+            if args.dry_run or not machine:
+                compared = _compare(args, inside, here())
+                if args.dry_run:
+                    return compared
+            elif not args.json:  # what of it is new is known once it is there
+                _tell(inside)
+            nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
+            if not trusts(nothing, TRUST, "the file", question):
+                output.note(nothing)
+                return 1
+        with (
+            asking(args, machine) if machine else nullcontext(asker) as to,
+            ferry.sent(machine, args.files, to.carried) as at,
+        ):
+            files = [at[file] for file in args.files]
+            env, abouts = leaving.tell_names(args, to.engine, files, here)
+            answer: bundles.ImportResult = to.ask(
+                IMPORT, files=files, into=args.into, env=env,
+                manifests={at[file]: one["manifest"] for file, one in signatures.items()},
+            )  # fmt: skip
+    code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
+    if answer["entries"] and not args.json:
+        output.notes(carrying.advice(abouts, env))
+    return code
+
+
+def _tell(inside: Sequence[Inside]) -> None:
+    for told in inside:
+        print_inside(told)
+    warn(inside)
+
+
+def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
+    return {
+        "entries": sum(one["entries"] for one in counts),
+        "files": sum(one["files"] for one in counts),
+        "bytes": sum(one["bytes"] for one in counts),
+    }
+
+
+def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here | None) -> int:
+    """Print what is inside and what of it is new in the target; ends as an import would."""
+    machine = far.machine_of(args.into)
+    with (
+        asking(args, machine) as asker,
+        ferry.sent(machine, args.files, asker.carried) as at,
+    ):
+        sent = [at[file] for file in args.files]
+        env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
+        answer: entries_msg.CompareResult = asker.ask(
+            COMPARE, files=sent, into=args.into, rows=args.json, env=env
+        )
+    files = answer["files"]
+    for compared, name in zip(files, args.files, strict=True):
+        compared["file"] = name
+    new = _summed([one["new"] for one in files])
+    there = _summed([one["there"] for one in files])
+    differs = _summed([one["differs"] for one in files])
+    counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
+    whole: dict[str, object] = {
+        **new, "exists": there["entries"], "new": new, "there": there, "differs": differs,
+        "needed": answer["needed"], "space": answer["space"], "renamed": answer["renamed"],
+        "into": args.into,
+        "compared": [
+            {**file, **(one.counts or UNJUDGED), "runnable": one.runnable}
+            for file, one in zip(files, inside, strict=True)
+        ],
+        **judged(counts, here),
+    }  # fmt: skip
+    if args.json:
+        rows: list[entries_msg.CompareRow] = asker.rows
+        marks: dict[tuple[str, str, str], list[entries_msg.CompareRow]] = defaultdict(list)
+        for row in rows:
+            marks[row["file"], row["kind"], row["inside"]].append(row)
+        for file, entry in ((one.file, entry) for one in inside for entry in one.entries):
+            mark = marks[at[file], *entry.identity]
+            first = mark.pop(0) if mark else None
+            about = {"outcome": first and first["outcome"], "into_path": first and first["path"]}
+            output.emit({**entry.to_json(), **about})
+        if not args.dry_run:
+            output.emit({"compared": {**whole, "left": asker.left}})
+            return 0
+    else:
+        for one in inside:
+            print_inside(one)
+        output.line(f"{printable(args.into)}:")
+        by_kind = Counter[str]()
+        for one_kind in (kind for file in files for kind in file["kinds"]):
+            by_kind[one_kind["kind"]] += one_kind["new"]["entries"]
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in by_kind.items() if count)
+        output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
+        output.line(f"  there    {held(there)}")
+        if differs["entries"]:
+            output.line(f"  differs  {held(differs)}; what is there is kept")
+        if answer["renamed"]:
+            count = say.count(answer["renamed"], "object", "objects")
+            output.line(f"  renamed  {count} of them, for this environment")
+        output.line(f"  disk     {room(answer['needed'], answer['space'])}")
+        warn(inside)
+        if not args.dry_run:
+            return 0
+    return asker.end(args, IMPORT, whole, args.into, dry=True)
+
+
+def _import_each(args: argparse.Namespace) -> int:
+    """Say which cache goes where and why, ask, and place it."""
+    machine: str = args.into_each or ""
+    here = functools.cache(partial(leaving.here_of, args, args.files, machine))
+    with asking(args) as asker:
+        signatures = {file: signing.signature_of(asker, file) for file in args.files}
+        for file, one in signatures.items():
+            if not args.dry_run:
+                check_policy(file, one)
+        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+        if not args.json and (args.dry_run or not trusted):
+            _tell([look_inside(args, file, here()) for file in args.files])
+        with (
+            asking(args, machine) if machine else nullcontext(asker) as to,
+            ferry.sent(machine, args.files, to.carried) as at,
+        ):
+            files = [at[file] for file in args.files]
+            found: bundles.CachesResult = to.ask(CACHES, files=files)
+            rows = [_named(machine, row) for row in found["caches"]]
+            if not args.json:
+                _print(rows)
+            if not args.dry_run:
+                for row in rows:
+                    protected.check(row["into"] or "")
+            if not args.dry_run and not trusted:
+                nothing, question = "Nothing was imported.", "Import into these folders"
+                if not trusts(nothing, TRUST, "the file", question):
+                    output.note(nothing)
+                    return 1
+            env, _ = leaving.tell_names(args, to.engine, files, here)
+            manifests = {at[file]: one["manifest"] for file, one in signatures.items()}
+            done = [_placed(args, to, row, files, env, manifests) for row in rows if row["into"]]
+    whole = {name: sum(one[name] for one in done) for name in _SUMMED}
+    return to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+
+
+_SUMMED = ("entries", "files", "bytes", "exists", "renamed")
+
+
+def _placed(
+    args: argparse.Namespace, to: Asker, row: bundles.CacheRow, files: list[str], env: str | None,
+    manifests: dict[str, str],
+) -> dict[str, int]:  # fmt: skip
+    """What came of one cache, or would."""
+    into, cache = row["into"], row["cache"]
+    if args.dry_run:
+        told: entries_msg.CompareResult = to.ask(
+            COMPARE, files=files, into=into, cache=cache, rows=False, env=env
+        )
+        new = _counts(_summed([one["new"] for one in told["files"]]))
+        there = sum(one["there"]["entries"] for one in told["files"])
+        answer = {**new, "exists": there, "renamed": told["renamed"]}
+    else:
+        placed: bundles.ImportResult = to.ask(
+            IMPORT, files=files, into=into, cache=cache, env=env, manifests=manifests
+        )
+        answer = {**_counts(placed), "exists": placed["exists"], "renamed": placed["renamed"]}
+    if args.json:
+        output.emit({**row, "new": answer["entries"], "exists": answer["exists"]})
+    return answer
+
+
+def _counts(some: bundles.Counts) -> dict[str, int]:
+    return {"entries": some["entries"], "files": some["files"], "bytes": some["bytes"]}
+
+
+def _named(machine: str, row: bundles.CacheRow) -> bundles.CacheRow:
+    """The same with the name that its folder has here."""
+    into = row["into"]
+    return {**row, "into": (far.name_of(machine, into) or None) if into else None}
+
+
+def _print(rows: list[bundles.CacheRow]) -> None:
+    for row in rows:
+        why = row["reason"] if (row["reason"] or "").isupper() else "its default"
+        where = f"{row['into']} ({why}{'' if row['there'] else ', which is not there yet'})"
+        if not row["into"]:
+            where = "stays: nothing on this machine says where this cache is"
+        output.line(printable(f"  {row['cache']:<12} {held(row)}  {where}"))

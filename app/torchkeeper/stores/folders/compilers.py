@@ -1,0 +1,119 @@
+"""Where the entries of other compilers go in a folder that may be such a cache, or hold several."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts import proofs
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.jits import known as jits
+from torchkeeper.artifacts.jits.form import Cache
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.items import Item, Offered
+
+#: Folders that are looked into to see whose cache a folder is.
+_LOOKS = 64
+
+
+class Homes:
+    """Where they go in the folder ``root``. items: all that is to be placed there. The folder is
+    the cache of a compiler by its name, by the variables and defaults of this process, or by what
+    lies in it; what is empty becomes the cache of which alone something comes. In any other, each
+    cache has a folder of its own.
+    """
+
+    def __init__(self, root: str, items: Iterable[Item]) -> None:
+        self._root = root
+        self._whose = {
+            item.files[0].path.partition("/")[0] if item.kind == "jit" else "" for item in items
+        }
+        self._starts: dict[str, str] = {}
+        self._heads: dict[str, bytes | None] = {}
+
+    def path(self, path: str) -> str:
+        """The path in the folder of what lies at a path in every place."""
+        folder, _, rest = path.partition("/")
+        if folder not in self._starts:
+            cache = jits.of_folder(folder)
+            self._starts[folder] = self._start(cache) if cache else f"{folder}/"
+        return self._starts[folder] + rest
+
+    def _start(self, cache: Cache) -> str:
+        root = self._root
+        if jits.is_called(cache, root) or any(
+            home.cache is cache and os.path.realpath(home.path) == root
+            for home in jits.homes(os.environ)
+        ):
+            return ""
+        names = _names(root)
+        if (not names and len(self._whose) == 1) or _is_of(root, cache):
+            return ""
+        there = (name for name in names if jits.is_called(cache, name))
+        return f"{next(there, cache.folder)}/"
+
+    def check(self, item: Item, offered: Offered) -> None:
+        """See that what proves that files are such a compiler's is there, or comes, too. Raises
+        Problem("payload-unreadable"): they would be taken there for a user's own.
+        """
+        for file in item.files:
+            proof = proofs.elsewhere(file.path)
+            if proof is not None:
+                path, begins = proof
+                head = self._head(path, offered)
+                if head is None or not begins(head):
+                    raise Problem("payload-unreadable")
+
+    def _head(self, path: str, offered: Offered) -> bytes | None:
+        """How a file begins that is there, or is to come."""
+        if path not in self._heads:
+            self._heads[path] = _first(os.path.join(self._root, self.path(path)), offered, path)
+        return self._heads[path]
+
+
+def _first(there: str, offered: Offered, path: str) -> bytes | None:
+    try:
+        handle = os.open(there, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            return stream.read(proofs.OTHER)
+    except OSError:
+        pass
+    files = (file for item in offered.items() if item.kind == "jit" for file in item.files)
+    for file in files:
+        if file.path == path:
+            try:
+                with offered.open(file) as stream:
+                    return stream.read(proofs.OTHER)
+            except OSError:
+                return None
+    return None
+
+
+def _names(folder: str) -> list[str]:
+    """What is in a folder, in order, but for what is our own; nothing where there is none."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [name for name in names if name != TRASH and not name.startswith(JOURNAL)]
+
+
+def _is_of(root: str, cache: Cache) -> bool:
+    """Whether a folder is this cache, by the first folders in it."""
+    waiting = deque([""])
+    for _ in range(_LOOKS):
+        if not waiting:
+            break
+        inside = waiting.popleft()
+        for name in _names(os.path.join(root, inside)):
+            path = inside + name
+            own = jits.own(path)
+            if own and own.cache is cache and not own.above:
+                return True
+            if os.path.isdir(os.path.join(root, path)):
+                waiting.append(f"{path}/")
+    return False

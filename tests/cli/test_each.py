@@ -1,0 +1,139 @@
+"""Everything that a server needs in one bundle, and each cache of it to where a machine has it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk, forks, tk
+from tests.snapshots import snapshot
+from tests.stores.test_jit_carrying import mine
+from tests.stores.test_jits import FLASHINFER, machine, paths, serving
+from torchkeeper.artifacts.jits import known
+from torchkeeper.stores import caches
+from torchkeeper.stores.caches import PYTORCH, TRITON, home_of
+
+__all__ = ["forks", "machine", "serving", "tk"]
+
+PLACES = ("deep_gemm", "tilelang", "tvm-ffi", FLASHINFER, "inductor", "kernels")
+
+
+@pytest.fixture
+def server(machine: Path, fixture_cache: Path, kernels: Path) -> Path:
+    """A machine with caches of six compilers, of which two hold kernels of Triton."""
+    shutil.copytree(fixture_cache, machine / "inductor")
+    shutil.copytree(kernels, machine / "kernels")
+    return machine
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The variables of a machine where nothing is yet."""
+    home = tmp_path / "home"
+    home.mkdir()
+    names = {one[1:].partition("/")[0] for x in known.CACHES for one in x.homes if one[0] == "$"}
+    unset = dict.fromkeys([*names, "TRITON_CACHE_DIR", "TRITON_HOME"], "")
+    return {
+        **unset, "HOME": str(home), "DG_JIT_CACHE_DIR": str(home / "dg"),
+        "FLASHINFER_WORKSPACE_BASE": str(home / "work"),
+        "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"),
+    }  # fmt: skip
+
+
+def bundle_of(tk: Tk, server: Path, bundle: Path) -> None:
+    ran = tk("export", *(server / x for x in PLACES), "-o", bundle, "--json", "--allow-secrets")
+    assert ran.code == 0, ran
+
+
+def test_one_bundle_of_a_server_and_each_to_its_place(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    bundle, root = tmp_path / "b.torchcache", Path(bare["HOME"])
+    before = snapshot(server)
+    plan = tk("export", *(server / x for x in PLACES), "-o", bundle, "--dry-run", "--json",
+              "--allow-secrets")  # fmt: skip
+    bundle_of(tk, server, bundle)
+    assert snapshot(server) == before
+    assert plan.result["size"] == bundle.stat().st_size
+    dry = tk("import", bundle, "--into-each", "--dry-run", **bare)
+    assert dry.code == 0, dry
+    for title, path, why in (
+        ("DeepGEMM", root / "dg", "DG_JIT_CACHE_DIR"),
+        ("FlashInfer", root / "work" / ".cache" / "flashinfer", "FLASHINFER_WORKSPACE_BASE"),
+        ("PyTorch", root / "inductor", "TORCHINDUCTOR_CACHE_DIR"),
+        ("TileLang", root / ".tilelang" / "cache", "its default"),
+        ("Triton", root / ".triton" / "cache", "its default"),
+        ("tvm-ffi", root / ".cache" / "tvm-ffi", "its default"),
+    ):
+        [line] = [one for one in dry.out.splitlines() if one.startswith(f"  {title} ")]
+        assert f"{path} ({why}" in line
+        assert not path.exists()
+    ran = tk("import", bundle, "--into-each", "--trust", "--json", **bare)
+    assert ran.code == 0, ran
+    told = {row["cache"]: row for row in ran.objects if "new" in row}
+    assert set(told) == {"DeepGEMM", "FlashInfer", "PyTorch", "TileLang", "Triton", "tvm-ffi"}
+    assert sum(row["new"] for row in told.values()) == ran.result["entries"]
+    assert mine(root / "dg") == mine(server / "deep_gemm")
+    assert mine(root / ".tilelang" / "cache") == mine(server / "tilelang")
+    assert mine(root / ".cache" / "tvm-ffi") == mine(server / "tvm-ffi")
+    assert mine(root / "work" / ".cache" / "flashinfer") == mine(server / FLASHINFER)
+    assert {x.name for x in (root / ".triton" / "cache").iterdir()} == {
+        x.name for x in (server / "kernels").iterdir() if (server / "kernels" / x).is_dir()
+    }
+    assert paths(root / "inductor", "fxgraph") == paths(server / "inductor", "fxgraph")
+    again = tk("import", bundle, "--into-each", "--trust", "--json", **bare)
+    assert (again.result["entries"], again.result["exists"]) == (0, ran.result["entries"])
+
+
+def test_without_trust_nothing_is_placed(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    bundle_of(tk, server, tmp_path / "b.torchcache")
+    ran = tk("import", tmp_path / "b.torchcache", "--into-each", "--json", **bare)
+    assert ran.code == 2
+    assert not list(Path(bare["HOME"]).iterdir())
+
+
+def test_what_has_no_home_stays_and_is_said(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    bundle_of(tk, server, tmp_path / "b.torchcache")
+    nowhere = {**bare, "HOME": "relative", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "i")}
+    ran = tk("import", tmp_path / "b.torchcache", "--into-each", "--dry-run", **nowhere)
+    [line] = [one for one in ran.out.splitlines() if one.startswith("  TileLang ")]
+    assert "nothing on this machine says where" in line
+    assert "DG_JIT_CACHE_DIR" in ran.out
+
+
+def test_only_folders_go_together(tk: Tk, server: Path, tmp_path: Path) -> None:
+    bundle_of(tk, server, tmp_path / "b.torchcache")
+    both = [tmp_path / "b.torchcache", server / "deep_gemm"]
+    ran = tk("export", *both, "-o", tmp_path / "c.torchcache", "--json")
+    assert ran.objects[-1]["error"]["code"] == "place-not-folder"
+    assert not (tmp_path / "c.torchcache").exists()
+
+
+def test_the_home_of_a_cache(tmp_path: Path) -> None:
+    """By a variable of its own; else what is there; else its first default."""
+    env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")}
+
+    def told(title: str) -> tuple[str, str, bool] | None:
+        found = home_of(title, env)
+        return (found.path, found.reason, found.there) if found else None
+
+    assert told("DeepGEMM") == (f"{tmp_path}/.deep_gemm", "DeepGEMM", False)
+    (tmp_path / ".cache" / "vllm" / "deep_gemm").mkdir(parents=True)
+    assert told("DeepGEMM") == (f"{tmp_path}/.cache/vllm/deep_gemm", "DeepGEMM", True)
+    env["DG_JIT_CACHE_DIR"] = f"{tmp_path}/a:{tmp_path}/b"
+    assert told("DeepGEMM") == (f"{tmp_path}/a", "DG_JIT_CACHE_DIR", False)
+    env["TRITON_CACHE_DIR"] = "relative"
+    assert told(TRITON) is None
+    del env["TRITON_CACHE_DIR"]
+    env["TRITON_HOME"] = str(tmp_path)
+    assert told(TRITON) == (f"{tmp_path}/.triton/cache", "triton-default", False)
+    env["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path)
+    assert told(PYTORCH) == (str(tmp_path), "TORCHINDUCTOR_CACHE_DIR", True)
+    assert told("somebody's") is None
+    assert caches.home_of("tvm-ffi", {}) is None
