@@ -128,6 +128,7 @@ PROBE, INSTALLED, KNOW = "probe", "installed", "know"
 SETTINGS, PROCESSES = "settings", "processes"
 PROCESS_SETTINGS, HELD = "process_settings", "held"
 CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
+VLLM = "vllm"
 DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
 VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
@@ -201,6 +202,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(JUDGE, "checking.judge"),
         Operation(EXPLAIN, "explaining.explain"),
         Operation(EXPLAIN_TRACE, "running.explain_trace"),
+        Operation(VLLM, "vllm.keys"),
         Operation(RUN, "programs.run", Ends.APART, repeats=True),
     ),
     "doctor": (
