@@ -22,7 +22,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.verdict import vllm
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import VllmResult, VllmRow
+    from torchkeeper.engine.messages.verdicts import VllmRow, VllmVariablesResult
 
 #: What check --against takes besides folders, files and profiles: this program's own variables.
 HERE = "environment"
@@ -156,24 +156,18 @@ def _only(args: argparse.Namespace) -> Tree:
     return trees[0]
 
 
-def _trees(args: argparse.Namespace, place: str, pid: int | None = None) -> list[Tree]:
-    return _asked(args, place, pid)[0]
-
-
-def _asked(
-    args: argparse.Namespace, place: str, pid: int | None
-) -> tuple[list[Tree], Mapping[str, str]]:
-    """The keys of a place, and the variables of a process there."""
+def _trees(args: argparse.Namespace, place: str) -> list[Tree]:
+    """The keys of a place, those with the same factors together."""
     with engine_at(args, scheme_of(place).machine(place)) as engine:
         asker = Asker(engine, args.json)
-        result: VllmResult = asker.ask(protocol.VLLM, place=place, pid=pid)
+        asker.ask(protocol.VLLM, place=place)
     found: dict[str, list[VllmRow]] = {}
     for row in asker.rows:
         about = {"env": row["env"], "hashes": row["hashes"]}
         found.setdefault(json.dumps([row["folder"], about], sort_keys=True), []).append(row)
     if not found:
         raise user_error("vllm-keys-none", {"place": place})
-    return [Tree(place, rows) for rows in found.values()], result["variables"] or {}
+    return [Tree(place, rows) for rows in found.values()]
 
 
 def _with_variables(
@@ -181,13 +175,18 @@ def _with_variables(
 ) -> tuple[list[Tree], Mapping[str, str], Collection[str]]:
     """The trees of a command's place, the variables of a server, and which of these are unclear."""
     if other.isdecimal():
-        return *_asked(args, args.place, int(other)), ()
+        trees = _trees(args, args.place)
+        with engine_at(args, scheme_of(args.place).machine(args.place)) as engine:
+            told: VllmVariablesResult = Asker(engine, args.json).ask(
+                protocol.VLLM_VARIABLES, pid=int(other[:9])
+            )
+        return trees, told["variables"], ()
     if other == HERE:
         return _trees(args, args.place), os.environ, ()
     from torchkeeper.client.profiles import formats
 
-    told = formats.found(other)
-    return _trees(args, args.place), {**told.others, **told.profile.values}, told.unclear
+    read = formats.found(other)
+    return _trees(args, args.place), {**read.others, **read.profile.values}, read.unclear
 
 
 def _lacking(a: Tree, b: Tree) -> list[str]:

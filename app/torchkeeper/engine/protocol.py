@@ -128,7 +128,7 @@ PROBE, INSTALLED, KNOW = "probe", "installed", "know"
 SETTINGS, PROCESSES = "settings", "processes"
 PROCESS_SETTINGS, HELD = "process_settings", "held"
 CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
-VLLM = "vllm"
+VLLM, VLLM_VARIABLES = "vllm", "vllm_variables"
 DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
 VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
@@ -203,6 +203,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(EXPLAIN, "explaining.explain"),
         Operation(EXPLAIN_TRACE, "running.explain_trace"),
         Operation(VLLM, "vllm.keys"),
+        Operation(VLLM_VARIABLES, "vllm.variables_of"),
         Operation(RUN, "programs.run", Ends.APART, repeats=True),
     ),
     "doctor": (

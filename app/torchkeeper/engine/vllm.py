@@ -29,11 +29,8 @@ _WHERE = regex(rf"(?:.*/)?([^/]+)/({layout.RANK.pattern})(?:/([^/]+))?")
 
 
 def keys(session: Session, params: msg.VllmParams, report: Report) -> msg.VllmResult:
-    """Rows: each key, in order. Raises Problem as ``Session.store``, and of the process as
-    ``settings.processes.checked``.
-    """
-    place, pid = place_of(params["place"]), params.get("pid")
-    env = None if pid is None else _variables(pid)
+    """Rows: each key, in order. Raises Problem as ``Session.store``."""
+    place = place_of(params["place"])
     folders: dict[str, list[File]] = {}
     count = 0
     with session.store(place, report) as store:
@@ -49,19 +46,22 @@ def keys(session: Session, params: msg.VllmParams, report: Report) -> msg.VllmRe
             if row := _key(store, root, folder, files):
                 report.rows([row])
                 count += 1
-    known = variables.hashed().keys() | variables.ignored()
-    told = env and {n: x for n, x in env.items() if n in known or n.startswith("VLLM_")}
-    return {"count": count, "variables": told}
+    return {"count": count}
 
 
-def _variables(pid: int) -> dict[str, str]:
-    processes.checked(pid)
+def variables_of(
+    _: Session, params: msg.VllmVariablesParams, __: Report
+) -> msg.VllmVariablesResult:
+    """Raises Problem as ``settings.processes.checked``."""
+    processes.checked(pid := params["pid"])
     try:
-        return proc.environment(pid)
+        env = proc.environment(pid)
     except PermissionError:
         raise Problem("process-of-other", pid=pid) from None
     except OSError:
         raise Problem("process-gone", pid=pid) from None
+    known = variables.hashed().keys() | variables.ignored()
+    return {"variables": {n: x for n, x in env.items() if n in known or n.startswith("VLLM_")}}
 
 
 def _key(store: Store, root: str, folder: str, files: list[File]) -> msg.VllmRow | None:

@@ -231,10 +231,7 @@ class HeldResult(TypedDict):
     exists: bool
 
 
-class VllmParams(OfPlace, total=False):
-    """pid: a process on the machine of the place, of which the variables are told."""
-
-    pid: int | None
+VllmParams = OfPlace
 
 
 class PieceTold(TypedDict):
@@ -270,7 +267,14 @@ class VllmRow(TypedDict):
 
 
 class VllmResult(TypedDict):
-    """variables: those of the process that vLLM reads; None where none was asked about."""
-
     count: int
-    variables: dict[str, str] | None
+
+
+class VllmVariablesParams(TypedDict):
+    pid: int
+
+
+class VllmVariablesResult(TypedDict):
+    """variables: those of the process that vLLM reads."""
+
+    variables: dict[str, str]
