@@ -171,3 +171,10 @@ def test_only_one_place(tk: Tk, first: Path) -> None:
     ran = tk("check", first, first.parent, "--against", "environment")
     assert ran.code == 2
     assert "--against goes with one PLACE" in ran.err
+
+
+def test_the_doctor_names_an_api_key(tk: Tk, tmp_path: Path) -> None:
+    place = tree(tmp_path, {}, VLLM_API_KEY="sk-of-nobody-0123")
+    ran = tk("doctor", place)
+    assert "A secret stands in clear text" in ran.out and "VLLM_API_KEY" in ran.out
+    assert "sk-of-nobody" not in ran.out + ran.err
