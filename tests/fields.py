@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.shapes import EntryRow, Fault, Private, Secret, Sized
 from torchkeeper.cli.contract import schema_of
 from torchkeeper.cli.telling import Uncached
+from torchkeeper.cli.vllm import TreeTold
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -27,7 +28,7 @@ from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.known import Setting
 from torchkeeper.settings.shapes import FindingTold, LookedTold, OriginTold, ProcessTold
 from torchkeeper.stores.shapes import Last, Orphans, Owned, ReceiptRow, Space, Users, Writer
-from torchkeeper.verdict.probed import AotTold, CauseTold, Env, GraphTold
+from torchkeeper.verdict.probed import AotTold, CauseTold, Env, GraphTold, KeyFactorTold
 from torchkeeper.warm.shapes import Found, LookedUp, VerdictOfVariant, Verification, WarmVariant
 
 #: Types by the names of fields, or by their own.
@@ -151,6 +152,8 @@ _WARMED = _list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
+#: What differs between two keys of vLLM's.
+_VLLM = {"verdict": str, "factors": list[KeyFactorTold], "unknown": list[str]}
 PRINTED: dict[str, tuple[Line, ...]] = {
     "places": (
         Line("each place", (places.PlacesRow,), {"read_only": bool, "owners": _OWNERS},
@@ -183,6 +186,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                   {"file_list": list[entries.EntryFile], "files": int}, without=("entry",)),),
     "check": (
         Line("each entry", (verdicts.CheckRow,), _OF_PLACE),
+        Line("with --against: each key of vLLM", (TreeTold,), {**_VLLM, "looks_for": str}),
+        _result(what="with --against: the last", hits=int, misses=int, open=int, against=str),
         _result(verdicts.CheckResult, owners=_OWNERS | None, python=str, torch=str | None,
                 failed_on=dict[str, int], **_OF_PLACE),
     ),
@@ -190,6 +195,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("one key: each of its entries", (verdicts.CheckRow,),
              {"python": str, "environment": str | None}),
         Line("two: how they differ", (verdicts.Explained,), {"sentence": str | None}),
+        Line("two folders of vLLM", (),
+             {"a": TreeTold, "b": TreeTold, "sentence": str, "sources": str,
+              **_VLLM}),
         _GRAPH._replace(what="with --trace: each graph"),
         _result(verdicts.ExplainTraceResult, what="with --trace: the last",
                 aotautograd=_AUTOGRAD),

@@ -18,6 +18,7 @@ from tests.conftest import DATA, SlowDisk
 from tests.fields import ERROR, PRINTED, documented, printed, unfit
 from tests.processes import end
 from tests.redis_server import dump, serving
+from tests.vllm import tree
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
@@ -40,6 +41,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "explain {cache} f3jp4pg => 1", "explain {cache} f3jp4pg --nearest",
         "explain {cache} a5iw --nearest",
         "explain {rec} --trace {traces}/shape", "explain --trace {strange}",
+        "explain {vllm} {pod}", "check {vllm} --against {pod} => 1",
         "env", "env --add {broken} => 1", "env --remove {broken}",
         "run --into {rec} -- {python} {replay} {traces}/dtype",
         "run --recipe {tmp}/run.toml --into {rec} -- {python} {replay} {traces}/dtype",
@@ -225,6 +227,7 @@ def places(
             "python": sys.executable, "replay": tmp_path / "replay.py", "open": among / "open",
             "wide": among / "wide" / "cache", "url": server.url, "strange": strange, "key": key,
             "tmp": tmp_path, "cut": tmp_path / "cut", "pid": serves.pid,
+            "vllm": tree(tmp_path / "vllm", {}), "pod": tree(tmp_path / "pod", {}, "beef"),
             "project": project, "broken": project / ".venv" / "bin" / "python",
         }  # fmt: skip
         end(serves)

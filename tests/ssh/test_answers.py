@@ -30,6 +30,7 @@ ASKED: dict[str, dict[str, Any]] = {
     protocol.FACTORS: {"kind": "{kind}", "path": "{path}"},
     protocol.RUNNABLE: {},
     protocol.EXPLAIN: {"key": "{key}", "nearest": ["{place}"]},
+    protocol.VLLM: {},
     protocol.PLAN_EXPORT: {"select": {"filter": "kind:{kind}"}, "needs": True},
     protocol.TRASH: {},
     protocol.PLAN_PURGE: {"select": {"filter": "kind:{kind}"}},

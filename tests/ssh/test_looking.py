@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.ssh.conftest import Machine
+from tests.vllm import tree
 
 
 def test_ls_lists_a_folder_there(tk: Tk, there: Machine, fixture_cache: Path) -> None:
@@ -69,3 +70,17 @@ def test_what_cannot_be_done_there_says_so(tk: Tk, there: Machine, fixture_cache
             ran = tk(command, alone)
             assert ran.code == 2 and "torchkeeper places ssh://there" in ran.err, ran
     assert there.sessions() == sessions
+
+
+def test_keys_of_vllm_there_and_here(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    port = "VLLM_P2P_SIDE_CHANNEL_PORT"
+    here, far_off = (tree(tmp_path / text, {port: text}) for text in ("5600", "5601"))
+    ran = tk("explain", here, there.place(far_off))
+    assert (ran.code, ran.err) == (0, "")
+    assert f"Only {port} differs (5600, 5601)" in ran.out
+    (tmp_path / "pod.env").write_text(f"{port}=5600\n")
+    ran = tk("check", there.place(far_off), "--against", tmp_path / "pod.env")
+    assert (ran.code, ran.out.splitlines()[-1]) == (1, "1 misses")
+    # The number of a process is one there.
+    ran = tk("check", there.place(far_off), "--against", os.getpid())
+    assert (ran.code, ran.out.splitlines()[-1]) == (1, "1 misses")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import re
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts import vllm
 from torchkeeper.artifacts.layout import VLLM_FACTORS, VLLM_FILES, payload_name
 from torchkeeper.artifacts.patterns import regex
 
@@ -306,17 +306,9 @@ def needed_by(objects: list[bytes]) -> Facts:
 
 
 def _hashes(factors: bytes) -> dict[str, str]:
-    """The hashes that vLLM's key is made of (VllmBackend.__call__ in vllm/compilation/backends.py);
-    none of a list that was cut or is not vLLM's.
-    """
-    try:
-        said = json.loads(factors)
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(said, dict):
-        return {}
-    parts = {name: said.get(f"{name}_hash") for name in ("code", "compiler", "config")}
-    return {name: value[:100] for name, value in parts.items() if isinstance(value, str)}
+    """The hashes that vLLM's key is made of; none of a list that was cut or is not vLLM's."""
+    found = vllm.factors(factors)
+    return found.hashes if found else {}
 
 
 def _module(text: str) -> Facts:

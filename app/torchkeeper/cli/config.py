@@ -121,7 +121,7 @@ def _add_part(command: argparse.ArgumentParser) -> None:
 def check_settings(args: argparse.Namespace) -> int:
     """torchkeeper config check; ends by the worst that is found."""
     read = meant(args)
-    one, left = read
+    one, left = read.profile, read.left
     env = args.env and probes.environment(interpreters.chosen(args.env))
     # Others are looked at for names that were meant to be settings.
     others = os.environ if args.profile is None else (name for name, _ in left)
@@ -211,7 +211,8 @@ def list_profiles(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     if args.env is not None or args.pid is not None:
         return _show_origins(args)
-    one, left_out = meant(args)
+    read = meant(args)
+    one, left_out = read.profile, read.left
     values = profile.masked(one)
     hidden = profile.with_password(one)
     if args.json:

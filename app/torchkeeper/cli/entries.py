@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
-from torchkeeper.cli import contract, listing, looking, output, screen
+from torchkeeper.cli import contract, listing, looking, output, screen, vllm
 from torchkeeper.cli.asking import Asker, asking, machine_of
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import at_each
@@ -50,7 +50,8 @@ def add_explain(command: argparse.ArgumentParser) -> None:
     looking.add_place(command, nargs="?")
     add = command.add_argument
     add("key", metavar="KEY", nargs="?", help="a key, or the unique start of one; alone: why a "
-        "program finds this entry here, or not")  # fmt: skip
+        "program finds this entry here, or not; of vLLM's folders another one, as /PATH or ./PATH: "
+        "which factors of their keys differ")  # fmt: skip
     other = command.add_mutually_exclusive_group()
     other.add_argument("other", metavar="KEY2", nargs="?",
                        help="another key: the differences between the two")  # fmt: skip
@@ -84,6 +85,8 @@ def explain(args: argparse.Namespace) -> int:
         wrong = "--env goes with one key alone: two entries are compared with each other."
     if wrong:
         raise output.misuse(wrong)
+    if vllm.is_folder(args.key) and not (args.other or args.nearest or args.env):
+        return vllm.explain(args)
     return _compare(args) if args.other or args.nearest else _verdict(args)
 
 
@@ -304,6 +307,11 @@ def add_check(command: argparse.ArgumentParser) -> None:
     output.add_words(command, "--fail-on", "WORD,…", words, "end with 1 if an entry is in one of "
                      f"these states: {', '.join(words)}; “empty” means that there is nothing to "
                      "check")  # fmt: skip
+    command.add_argument("--against", metavar="WHAT", help="of a folder of vLLM: whether a server "
+                         "that WHAT starts finds what is there, and if not, which factor of its "
+                         "key differs. WHAT: another such folder, a file that sets variables, as "
+                         "a .env, a profile, the number of a process, or “environment”, for the "
+                         "variables here")  # fmt: skip
     output.add_table(command, _CHECK, limit=True)
 
 
@@ -311,6 +319,8 @@ def check(args: argparse.Namespace) -> int:
     """torchkeeper check; 1 if there is any of what --fail-on names; ends partly where not all
     places could be looked at. Who else may write to a folder changes nothing about that.
     """
+    if args.against:
+        return vllm.check(args)
     places = list(dict.fromkeys(args.places))
     several = len(places) > 1 or "place" in screen.now.columns
     shown = _Shown(args.json, several)

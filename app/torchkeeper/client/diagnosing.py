@@ -62,6 +62,8 @@ CHECKS_CALLED: dict[str, Text] = {
     "headers-owner": "owner of the headers",
     "unread": "caches that nothing reads",
     "duplicates": "caches that are alike",
+    "vllm-variables": "variables in the keys of vLLM",
+    "vllm-alike": "keys of vLLM that are alike",
 }
 
 

@@ -1,6 +1,6 @@
 """All checks, in the order in which they are made and told."""
 
-from torchkeeper.doctor import folders, interpreter, remote
+from torchkeeper.doctor import folders, interpreter, remote, vllm
 from torchkeeper.doctor.check import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     Check("stale", "folder", folders.stale, reads=True),
     Check("unsafe", "folder", folders.unsafe, reads=True),
     Check("threads", "folder", folders.threads, reads=True),
+    Check("vllm-variables", "folder", vllm.kept),
     Check("trash", "folder", folders.trash),
     Check("reachable", "server", remote.reachable),
     Check("exposed", "server", remote.exposed),
@@ -30,4 +31,5 @@ CHECKS: tuple[Check, ...] = (
     Check("headers-owner", "machine", folders.headers),
     Check("unread", "machine", folders.unread),
     Check("duplicates", "machine", folders.duplicates, reads=True),
+    Check("vllm-alike", "machine", vllm.alike),
 )

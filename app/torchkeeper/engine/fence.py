@@ -19,7 +19,7 @@ LOOKS = frozenset({
     protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE, protocol.PROBE,
     protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT,
     protocol.EXPORT, protocol.TRASH, protocol.TARGET, protocol.LEAKS, protocol.ORIGIN,
-    protocol.NAMES, protocol.NAMED, protocol.COMPARE,
+    protocol.NAMES, protocol.NAMED, protocol.COMPARE, protocol.VLLM,
 })  # fmt: skip
 #: What changes a place.
 CHANGES = frozenset({

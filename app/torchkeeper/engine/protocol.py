@@ -129,6 +129,7 @@ PROBE, INSTALLED, KNOW = "probe", "installed", "know"
 SETTINGS, PROCESSES = "settings", "processes"
 PROCESS_SETTINGS, HELD = "process_settings", "held"
 CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
+VLLM, VLLM_VARIABLES = "vllm", "vllm_variables"
 DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
 VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
@@ -203,6 +204,8 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(JUDGE, "checking.judge"),
         Operation(EXPLAIN, "explaining.explain"),
         Operation(EXPLAIN_TRACE, "running.explain_trace"),
+        Operation(VLLM, "vllm.keys"),
+        Operation(VLLM_VARIABLES, "vllm.variables_of"),
         Operation(RUN, "programs.run", Ends.APART, repeats=True),
     ),
     "doctor": (

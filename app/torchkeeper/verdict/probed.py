@@ -168,6 +168,15 @@ class FactorTold(_FactorTold, total=False):
     fields: list[FieldTold]
 
 
+class KeyFactorTold(TypedDict):
+    """A factor of a key of vLLM's that differs (``vllm.Factor``)."""
+
+    factor: str
+    a: str | None
+    b: str | None
+    idle: bool
+
+
 class GraphDifferenceTold(TypedDict):
     """What differs between the texts of two graphs (``comparing.GraphDifference``)."""
 

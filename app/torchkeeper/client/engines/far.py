@@ -35,7 +35,7 @@ _OPERATIONS = frozenset({
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
     protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE, protocol.ORIGIN, protocol.NAMES,
-    protocol.NAMED, protocol.COMPARE, protocol.CACHES,
+    protocol.NAMED, protocol.COMPARE, protocol.CACHES, protocol.VLLM, protocol.VLLM_VARIABLES,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM, protocol.RUN})

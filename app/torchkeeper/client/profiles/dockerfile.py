@@ -63,13 +63,13 @@ def read(text: str, stage: str | None = None) -> taking.Taking:
     chosen = _chosen(_stages(text), stage)
     found = taking.Taking()
     for name, value in chosen.values.items():
-        if value is None and name in BY_NAME:
+        if value is None:
             line, why = chosen.lines[name][0], tr(_UNTOLD, reference=chosen.lines[name][1])
-            if BY_NAME[name].secret:
+            if name not in BY_NAME or BY_NAME[name].secret:
                 why = taking.made_of(name, taking.VARIABLE, _LITERAL)
             found.leave(name, taking.at_line(why, line))
         else:
-            found.take(name, value or "")
+            found.take(name, value)
     return found
 
 

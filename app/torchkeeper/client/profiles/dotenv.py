@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from torchkeeper.client.profiles import taking
 from torchkeeper.client.profiles.profile import Profile, ordered
 from torchkeeper.client.words.tongue import Text, tr
-from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
 _LITERAL: Text = "put a literal $ into single quotes"
@@ -97,7 +96,7 @@ def read(text: str) -> taking.Taking:
 
 
 def _take(found: taking.Taking, name: str, value: str, why: str, line: int) -> None:
-    if why and name in BY_NAME:
+    if why:
         told = tr(_BARE) if why == _BARE else taking.made_of(name, why, _LITERAL)
         found.leave(name, taking.at_line(told, line))
     else:

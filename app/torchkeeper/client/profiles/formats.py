@@ -5,6 +5,8 @@ profile that a user means, one of his own by its name, or a file of any of these
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, shell
@@ -41,10 +43,18 @@ _TAKEN_FROM: Text = (
 
 
 class Read(NamedTuple):
-    """What a text came to. left: (what was not taken, why, as a clause), settings first."""
+    """What a text came to. left: (what was not taken, why, as a clause), settings first. others:
+    the texts of variables that are no settings.
+    """
 
     profile: Profile
     left: list[tuple[str, str]]
+    others: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def unclear(self) -> set[str]:
+        """The variables that are set there, to nobody knows what."""
+        return {name for name, _ in self.left} - self.others.keys()
 
     @property
     def untold(self) -> list[tuple[str, str]]:
@@ -113,7 +123,7 @@ def read(
     else:
         taking = kubernetes.read(text, container)
     left = sorted(taking.left.items(), key=lambda one: one[0] not in BY_NAME)
-    return Read(checked(Profile(name, taking.values)), left)
+    return Read(checked(Profile(name, taking.values)), left, taking.others)
 
 
 def is_file(named: str) -> bool:

@@ -284,7 +284,7 @@ def _value(name: str, value: Node, taking: Taking, plain: bool) -> None:
     references = [m[1] for m in _EXPANDED.finditer(text) if m[1] is not None]
     if plain:
         taking.take(name, text)
-    elif references and name in BY_NAME:
+    elif references:
         said = made_of(name, f"{VARIABLE}, $({references[0]})", _LITERAL)
         taking.leave(name, at_line(said, value.line))
     else:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.client.profiles import taking
 from torchkeeper.client.profiles.profile import Profile, left_open, ordered
-from torchkeeper.client.profiles.taking import BEFORE, Taking, at_line, made_of, no_setting
+from torchkeeper.client.profiles.taking import BEFORE, Taking, at_line, made_of
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
@@ -405,9 +405,7 @@ class _Script:
         for name, why in self._left:
             taking.leave(name, why)
         for name, one in self._variables.items():
-            if name not in BY_NAME:
-                taking.leave(name, no_setting())
-            elif name not in self._exported:
+            if name not in self._exported:
                 taking.leave(name, at_line(tr("it is not exported"), one.line))
             elif one.why:
                 taking.leave(name, at_line(one.why, one.line))
@@ -477,7 +475,7 @@ class _Script:
             word = word._replace(needs=BEFORE)
             name = name.removesuffix("+")
         why = doubt or _doubt(command)
-        if word.needs and name in BY_NAME:
+        if word.needs:
             why = made_of(name, word.needs, _LITERAL)
         self._variables[name] = _Variable(value, word.line, why)
         if exported or self._all:

@@ -28,10 +28,13 @@ LIST: Text = "a list"
 
 @dataclass
 class Taking:
-    """Settings as they are found. values: texts by variable. left: what was not taken, and why."""
+    """Settings as they are found. values: texts by variable. left: what was not taken, and why.
+    others: the texts of variables that are no settings, as far as they are told.
+    """
 
     values: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
 
     @property
     def tells(self) -> bool:
@@ -44,11 +47,13 @@ class Taking:
             self.values[name] = text
             self.left.pop(name, None)
         else:
+            self.others[name] = text
             self.left.setdefault(name, no_setting())
 
     def leave(self, name: str, why: str) -> None:
         """A variable, or something else, is there, and what it comes to is not."""
         self.values.pop(name, None)
+        self.others.pop(name, None)
         self.left[name] = why if name in BY_NAME or not name.isidentifier() else no_setting()
 
 
@@ -85,6 +90,8 @@ def made_of(name: str, what: str, literal: str) -> str:
     no part is told: what looks like a variable may be some characters of it. literal: how a $ is
     written that is only that, in a clause.
     """
+    if name not in BY_NAME:
+        return no_setting()
     kind, _, part = what.partition(", ")
     if BY_NAME[name].secret:
         return tr("it is made of {what}; {literal}", what=tr(kind), literal=tr(literal))

@@ -133,6 +133,25 @@ WORDS: dict[str, Words] = {
         "behind.",
         "Let both machines set their clocks over the network (NTP).",
     ),
+    # What vLLM keeps
+    "vllm-own-variables": Words(
+        "The keys of vLLM in {place} hold what is one pod's own: {names}.",
+        "A pod with other values compiles everything again, although the code is the same.",
+        "Give all pods the same values, or leave them out. “torchkeeper check” with --against says "
+        "what a pod would find.",
+    ),
+    "vllm-secret": Words(
+        "A secret stands in clear text in {place}: {names}.",
+        "vLLM wrote it into {path}: 0.12 to 0.28 do so, 0.31 does not. Whoever reads the folder, "
+        "or a copy of it, can read it.",
+        "Change the secret, update vLLM, and remove the folder.",
+    ),
+    "vllm-compiled-again": Words(
+        "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
+        "change code.",
+        "They lie in {place} and {other}. All but one are for nothing, and take {size_bytes}.",
+        "Give all pods the same values, or leave them out.",
+    ),
     # What lies in it
     "left-over": Words(
         Forms(

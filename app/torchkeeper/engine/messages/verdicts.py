@@ -229,3 +229,52 @@ class HeldResult(TypedDict):
     fxgraph: int
     aotautograd: int
     exists: bool
+
+
+VllmParams = OfPlace
+
+
+class PieceTold(TypedDict):
+    """A compiled part of a graph (``artifacts.vllm.Piece``)."""
+
+    name: str
+    low: int
+    high: int
+    index: int
+    bytes: int
+
+
+class VllmRow(TypedDict):
+    """What vLLM keeps for a part of a model, of one rank. path: its folder in the place. folder:
+    what the folder of the key is called, rank, part: those below; "" where no path tells. named:
+    what these factors make of its name; "" where not all are known. env: variables, as JSON;
+    hashes: by ``artifacts.vllm.HASHES``. model: what the file of the model's code is called;
+    sources: files whose lines its graph names.
+    """
+
+    path: str
+    folder: str
+    rank: str
+    part: str
+    named: str
+    env: dict[str, str]
+    hashes: dict[str, str]
+    model: str
+    sources: list[str]
+    pieces: list[PieceTold]
+    files: int
+    bytes: int
+
+
+class VllmResult(TypedDict):
+    count: int
+
+
+class VllmVariablesParams(TypedDict):
+    pid: int
+
+
+class VllmVariablesResult(TypedDict):
+    """variables: those of the process that vLLM reads."""
+
+    variables: dict[str, str]

@@ -38,6 +38,11 @@ WORDS: dict[str, Words] = {
         "It was removed, or the path is mistyped.",
         "Check the path; {caches}.",
     ),
+    "vllm-keys-none": Words(
+        "{place} has no key of vLLM.",
+        "vLLM writes what its keys are made of into cache_key_factors.json, since 0.12.0.",
+        "Name a folder of torch_compile_cache, or what is above or below one.",
+    ),
     "place-not-folder": Words(
         "{place} is not a folder.", remedy="Name the folder of a cache, or a bundle."
     ),

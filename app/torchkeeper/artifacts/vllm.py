@@ -1,0 +1,104 @@
+"""What vLLM writes beside its compiled pieces: the factors of a key, and what names tell.
+
+Sources: vllm/compilation/backends.py (VllmBackend, CompilerManager), caching.py, config/utils.py
+(hash_factors) and envs.py (compile_factors) of vLLM 0.12.0 to 0.33.0, which is since when it writes
+the factors. All of it is read as text: a name of a folder is the hash of four factors, of which one
+is made of all variables that count, and these stand beside it as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torchkeeper.artifacts.patterns import regex
+
+#: Bytes of a list of factors, and of a graph, that are read: 0.33.0 writes some 8 kB.
+MAX_FACTORS, MAX_GRAPH = 256 << 10, 8 << 20
+#: The factors besides the variables, and how long each text may be.
+HASHES = ("config", "code", "compiler")
+_MAX_HASH = 100
+#: Files that are told of a graph.
+_MAX_SOURCES = 300
+#: A piece as vLLM names it: the sizes that it is for, both included, and its number in the graph.
+_PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})", re.ASCII)
+#: Where a line of the model stands, as print_readable of torch.fx writes it.
+_SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
+#: The file of a model's own code, of vLLM's models or a plugin's.
+_MODEL = re.compile(r"/models/(\w{1,80})\.py\Z", re.ASCII)
+
+
+class Factors(NamedTuple):
+    """What a key was made of. env: variables, each value as JSON; the others are hashes, "" where
+    the file has none.
+    """
+
+    env: Mapping[str, str]
+    config: str
+    code: str
+    compiler: str
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """Those that are known, by HASHES."""
+        every = {"config": self.config, "code": self.code, "compiler": self.compiler}
+        return {name: text for name, text in every.items() if text}
+
+
+class Piece(NamedTuple):
+    """A compiled part of a graph: for inputs of sizes from ``low`` to ``high``."""
+
+    low: int
+    high: int
+    number: int
+
+
+def text_of(value: object) -> str:
+    """A value of a variable as it is told and compared."""
+    return json.dumps(value, sort_keys=True)
+
+
+def factors(data: bytes) -> Factors | None:
+    """The factors in a file; None of one that was cut, or is not vLLM's."""
+    try:
+        said = json.loads(data) if len(data) < MAX_FACTORS else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    env = said.get("env")
+    values = {name: text_of(value) for name, value in env.items()} if isinstance(env, dict) else {}
+    hashes = (said.get(f"{name}_hash") for name in HASHES)
+    return Factors(values, *(x[:_MAX_HASH] if isinstance(x, str) else "" for x in hashes))
+
+
+def folder(of: Factors) -> str:
+    """What vLLM calls the folder of these factors; "" where not all are known."""
+    if not of.env or len(of.hashes) < len(HASHES):
+        return ""
+    env = {name: json.loads(text) for name, text in of.env.items()}
+    made = hashlib.sha256(json.dumps(env, sort_keys=True).encode()).hexdigest()
+    parts = [made, of.config, of.code, of.compiler]
+    return hashlib.sha256(str(parts).encode()).hexdigest()[:10]
+
+
+def piece(name: str) -> Piece | None:
+    """What a name of an artifact tells; None of what has another name."""
+    match = _PIECE.fullmatch(name)
+    return Piece(*map(int, match.groups())) if match else None
+
+
+def sources(graph: str) -> list[str]:
+    """The files whose lines a graph names, in order; vLLM's hash of the code is over these and
+    others that were traced, with their paths.
+    """
+    return sorted(set(_SOURCE.findall(graph)))[:_MAX_SOURCES]
+
+
+def model(files: list[str]) -> str:
+    """What the file with a model's code is called; "" where no path tells, or several do."""
+    found = {match[1] for path in files if (match := _MODEL.search(path))} - {"utils", "interfaces"}
+    return found.pop() if len(found) == 1 else ""

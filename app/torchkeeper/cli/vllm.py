@@ -1,0 +1,200 @@
+"""What check and explain say of vLLM's trees: which factor of a key differs, and whether a server
+that is started with some variables finds what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+from torchkeeper.artifacts.vllm import HASHES, Factors
+from torchkeeper.cli import contract, looking, output
+from torchkeeper.cli.asking import Asker, engine_at
+from torchkeeper.client.engines import far
+from torchkeeper.client.words import say, vllmwords
+from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.engine import protocol
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.verdict import vllm
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import VllmRow, VllmVariablesResult
+
+#: What check --against takes besides folders, files and profiles: this program's own variables.
+HERE = "environment"
+_PATH = re.compile(r"[~.]?/|\.\.?$|\.\./")
+
+
+class TreeTold(TypedDict):
+    """A tree, as JSON. folder: of the key; named: what its factors make of that name, "" where not
+    all are known. model: what the file of the model's code is called.
+    """
+
+    place: str
+    folder: str
+    named: str
+    model: str
+    ranks: list[str]
+    parts: list[str]
+
+
+class Tree(NamedTuple):
+    """Keys of a place that have the same factors: the ranks and parts of a model."""
+
+    place: str
+    rows: list[VllmRow]
+
+    @property
+    def factors(self) -> Factors:
+        env, hashes = self.rows[0]["env"], self.rows[0]["hashes"]
+        return Factors(env, *(hashes.get(name, "") for name in HASHES))
+
+    @property
+    def about(self) -> TreeTold:
+        """What it is, for a program."""
+        first = self.rows[0]
+        return {
+            "place": self.place,
+            "folder": first["folder"],
+            "named": first["named"],
+            "model": first["model"],
+            "ranks": sorted({row["rank"] for row in self.rows if row["rank"]}),
+            "parts": sorted({row["part"] for row in self.rows if row["part"]}),
+        }
+
+    @property
+    def called(self) -> str:
+        """The name of its folder, as its path says or as its factors make it."""
+        return printable(self.rows[0]["folder"] or self.rows[0]["named"])
+
+    @property
+    def title(self) -> str:
+        about = self.about
+        parts = [about["model"], say.together(about["ranks"], 4), *about["parts"]]
+        return "  ".join([self.called, *(printable(part, 100) for part in parts if part)])
+
+
+def is_folder(text: str | None) -> bool:
+    """Whether what stands where a key could is a folder: no key begins so."""
+    return bool(text) and (far.is_far(str(text)) or _PATH.match(str(text)) is not None)
+
+
+def explain(args: argparse.Namespace) -> int:
+    """torchkeeper explain A B, of two folders of vLLM's."""
+    a, there = _only(args), _trees(args, looking.place(args.key))
+    every = [(one, vllm.compare(a.factors, one.factors)) for one in there]
+    b, found = min(every, key=lambda both: len(both[1].factors))
+    said = vllmwords.sentence(found)
+    code = vllmwords.sources(a.rows[0], b.rows[0])
+    if args.json:
+        told = {"a": a.about, "b": b.about, "verdict": found.verdict, "sentence": said}
+        factors = [one.to_json() for one in found.factors]
+        output.emit({**told, "factors": factors, "unknown": list(found.unknown), "sources": code})
+        return contract.DONE
+    for mark, one in (("a", a), ("b", b)):
+        output.line(f"{mark}  {one.title}  in {printable(one.place)}")
+    output.lines(["", f"{said}.", *([code] if code else [])])
+    if len(found.factors) > 1:
+        output.line()
+        cells = [[vllmwords.name(x.name), *vllmwords.values(x), vllmwords.why(x)]
+                 for x in found.factors]  # fmt: skip
+        output.table(["FACTOR", "A", "B", "WHY"], cells, frozenset())
+    output.lines(_lacking(a, b))
+    return contract.DONE
+
+
+def check(args: argparse.Namespace) -> int:
+    """torchkeeper check FOLDER --against WHAT; 1 if nothing there is found by such a server."""
+    if len(args.places) > 1 or args.filter or args.fail_on:
+        raise output.misuse("--against goes with one PLACE, and neither --filter nor --fail-on.")
+    args.place = args.places[0]
+    other = args.against
+    if is_folder(other) and (far.is_far(other) or os.path.isdir(other)):
+        server = _trees(args, looking.place(other))
+        found = [(one, min((vllm.compare(one.factors, x.factors) for x in server),
+                           key=lambda judged: len(judged.factors)))
+                 for one in _trees(args, args.place)]  # fmt: skip
+    else:
+        trees, env, unclear = _with_variables(args, other)
+        found = [(one, vllm.against(one.factors, env, unclear)) for one in trees]
+    folders = {row["folder"] for one, _ in found for row in one.rows}
+    cells = []
+    for one, judged in found:
+        beside = judged.looks_for if judged.looks_for in folders else ""
+        if args.json:
+            factors = [x.to_json() for x in judged.factors]
+            told = {"verdict": judged.verdict, "factors": factors, "unknown": list(judged.unknown)}
+            output.emit({**one.about, **told, "looks_for": judged.looks_for})
+        verdict = str(vllmwords.VERDICTS[judged.verdict])
+        why = vllmwords.sentence(judged) if judged.factors else ""
+        if beside and judged.factors:
+            why = f"{why}; it looks for {beside}, which is there"
+        cells.append([one.called, verdict, why])
+    good = [judged for _, judged in found if judged.verdict != vllm.MISSES]
+    if not args.json:
+        output.table(["FOLDER", "VERDICT", "WHY"], cells, frozenset())
+        if good and good[0].unknown:
+            output.lines(["", "Known only when vLLM runs:"])
+            output.lines([f"  {line}" for line in vllmwords.unknown(good[0])])
+    counts = {name: sum(x.verdict == name for _, x in found) for name in vllmwords.VERDICTS}
+    texts = (f"{count:,} {vllmwords.VERDICTS[name]}" for name, count in counts.items() if count)
+    output.result(args, {**counts, "against": other}, "; ".join(texts))
+    return contract.DONE if good else contract.NO
+
+
+def _only(args: argparse.Namespace) -> Tree:
+    """The one tree of a command's place."""
+    trees = _trees(args, args.place)
+    if len(trees) > 1:
+        said = say.together(sorted({one.called for one in trees}), 6)
+        raise output.misuse(f"{printable(args.place)} has several keys of vLLM.", f"{said}.",
+                            "Name the folder of one.")  # fmt: skip
+    return trees[0]
+
+
+def _trees(args: argparse.Namespace, place: str) -> list[Tree]:
+    """The keys of a place, those with the same factors together."""
+    with engine_at(args, scheme_of(place).machine(place)) as engine:
+        asker = Asker(engine, args.json)
+        asker.ask(protocol.VLLM, place=place)
+    found: dict[str, list[VllmRow]] = {}
+    for row in asker.rows:
+        about = {"env": row["env"], "hashes": row["hashes"]}
+        found.setdefault(json.dumps([row["folder"], about], sort_keys=True), []).append(row)
+    if not found:
+        raise user_error("vllm-keys-none", {"place": place})
+    return [Tree(place, rows) for rows in found.values()]
+
+
+def _with_variables(
+    args: argparse.Namespace, other: str
+) -> tuple[list[Tree], Mapping[str, str], Collection[str]]:
+    """The trees of a command's place, the variables of a server, and which of these are unclear."""
+    if other.isdecimal():
+        trees = _trees(args, args.place)
+        with engine_at(args, scheme_of(args.place).machine(args.place)) as engine:
+            told: VllmVariablesResult = Asker(engine, args.json).ask(
+                protocol.VLLM_VARIABLES, pid=int(other[:9])
+            )
+        return trees, told["variables"], ()
+    if other == HERE:
+        return _trees(args, args.place), os.environ, ()
+    from torchkeeper.client.profiles import formats
+
+    read = formats.found(other)
+    return _trees(args, args.place), {**read.others, **read.profile.values}, read.unclear
+
+
+def _lacking(a: Tree, b: Tree) -> list[str]:
+    """Lines on what only one of both has."""
+    lines = []
+    own, other = ({(row["rank"], row["part"]) for row in one.rows} for one in (a, b))
+    for mark, some in (("a", own - other), ("b", other - own)):
+        if some and own and other:
+            names = sorted(printable(" ".join(filter(None, one)), 100) for one in some)
+            lines.append(f"Only {mark} has {say.together(names, 6)}.")
+    return lines

@@ -1,0 +1,127 @@
+"""Whether a server of vLLM finds what is there, and which factors of its key differ, in words. What
+stands in strangers' files is made printable and short here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import PieceTold, VllmRow
+    from torchkeeper.verdict.vllm import Factor, Judged
+
+#: Characters of a value, and variables that a sentence names.
+_SHORT, _NAMED = 60, 4
+
+VERDICTS: dict[str, Text] = {"hits": "hits", "misses": "misses", "open": "may hit"}
+#: What vLLM makes of what, by the name of the hash.
+_MADE_OF: dict[str, Text] = {
+    "config": "the configuration of the server: the model and its options",
+    "code": "the sources that torch traced, with their paths",
+    "compiler": "torch, its settings and the GPU",
+}
+_SAME: Text = "No factor of the key differs: a server of one finds what the other has compiled"
+_ONE: Text = "Only {name} differs ({a}, {b}); {why}"
+_SEVERAL: Nouns = ("{n} factor differs: {names}", "{n} factors differ: {names}")
+_IDLE: Text = "it is in the key and cannot change code"
+_IDLE_ALL: Text = "they are in the key and cannot change code"
+_CODE: Text = "it is in the key and may change code"
+_HASH: Text = "it is made of {what}"
+_LACKS: Text = "one of both knows no such variable: another version of vLLM"
+
+
+def sentence(found: Judged) -> str:
+    """What of two keys differs."""
+    if not found.factors:
+        return tr(_SAME)
+    if len(found.factors) == 1:
+        one = found.factors[0]
+        a, b = values(one)
+        return tr(_ONE, name=name(one.name), a=a, b=b, why=why(one))
+    said = several(len(found.factors), *_SEVERAL, names=names(found))
+    return f"{said}; {tr(_IDLE_ALL)}" if all(one.idle for one in found.factors) else said
+
+
+def why(one: Factor) -> str:
+    """What a factor is, in a clause."""
+    if one.name in _MADE_OF:
+        return tr(_HASH, what=tr(_MADE_OF[one.name]))
+    if one.a is None or one.b is None:
+        return tr(_LACKS)
+    return tr(_IDLE if one.idle else _CODE)
+
+
+def values(one: Factor) -> tuple[str, str]:
+    """Both values as a user writes them."""
+    if one.hidden:
+        return ("…", "…")
+    a, b = (_value(x, one.name in _MADE_OF) for x in (one.a, one.b))
+    return (a, b)
+
+
+def _value(text: str | None, is_hash: bool) -> str:
+    if text is None:
+        return "-"
+    try:
+        value = text[:10] if is_hash else json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if value is None:
+        return tr("none")
+    return printable(value if isinstance(value, str) and value else text, _SHORT)
+
+
+def name(factor: str) -> str:
+    """A factor as it is called in the file."""
+    return f"{factor}_hash" if factor in _MADE_OF else printable(factor, 80)
+
+
+def names(found: Judged) -> str:
+    """The factors that differ, some of them."""
+    return say.together([name(one.name) for one in found.factors], _NAMED)
+
+
+def unknown(found: Judged) -> list[str]:
+    """Lines on what nobody can know before vLLM runs."""
+    hashes = [one for one in found.unknown if one in _MADE_OF]
+    others = [one for one in found.unknown if one not in _MADE_OF]
+    lines = [f"{name(one)}: {tr(_HASH, what=tr(_MADE_OF[one]))}" for one in hashes]
+    if others:
+        depends = tr("what these come to depends on more than variables: {names}",
+                     names=", ".join(map(name, others[:20])))  # fmt: skip
+        lines.append(depends)
+    return lines
+
+
+def sources(a: VllmRow, b: VllmRow) -> str:
+    """What the graphs tell of why the hashes of the code differ; "" where they tell nothing."""
+    if a["hashes"].get("code") == b["hashes"].get("code") or not (a["sources"] and b["sources"]):
+        return ""
+    own, other = (set(row["sources"]) for row in (a, b))
+    if own == other:
+        return tr("The graphs name the same files: the text of one of them is another.")
+    mine, its = min(own - other, default=""), min(other - own, default="")
+    if mine and its and {_below(x) for x in own} == {_below(x) for x in other}:
+        return tr(
+            "The sources lie elsewhere, and the key has their paths: {a}, {b}.",
+            a=printable(mine, 200), b=printable(its, 200),
+        )  # fmt: skip
+    named = [printable(x, 200) for x in (mine, its) if x]
+    return tr("The graphs name other files: {names}.", names=", ".join(named))
+
+
+def _below(path: str) -> str:
+    """A path from the folder of packages on."""
+    return path.rpartition("-packages/")[2]
+
+
+def piece(one: PieceTold) -> str:
+    """The sizes that a piece is for."""
+    if one["low"] == one["high"]:
+        return tr("size {size}", size=one["low"])
+    return tr("sizes {low} to {high}", low=one["low"], high=one["high"])

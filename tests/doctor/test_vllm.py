@@ -1,0 +1,47 @@
+"""What is wrong with what vLLM keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.conftest import Doctor
+from tests.vllm import tree
+from torchkeeper.client.words import findingwords
+
+PORT, RANK = "VLLM_P2P_SIDE_CHANNEL_PORT", "VLLM_DP_RANK"
+
+
+def test_what_is_one_pods_own(doctor: Doctor, tmp_path: Path) -> None:
+    place = tree(tmp_path, {PORT: "5601", "VLLM_LOOPBACK_IP": "10.0.0.1", "VLLM_PLUGINS": "a"})
+    found = doctor(place, only=("vllm-variables",))["vllm-own-variables"]
+    assert set(found.settings) == {PORT, "VLLM_LOOPBACK_IP"}
+    assert PORT in findingwords.said(found).what
+    assert doctor(tree(tmp_path / "plain", {}), only=("vllm-variables",)).codes == []
+
+
+@pytest.mark.parametrize("below", ["", "rank_0_0", "rank_0_0/backbone"])
+def test_an_api_key_in_clear_text(doctor: Doctor, tmp_path: Path, below: str) -> None:
+    place = tree(tmp_path, {}, VLLM_API_KEY="sk-of-nobody")
+    found = doctor(place / below, only=("vllm-variables",))["vllm-secret"]
+    said = findingwords.said(found)
+    assert "VLLM_API_KEY" in said.what and "cache_key_factors.json" in said.why
+    assert "sk-of-nobody" not in str(found)
+    empty = tree(tmp_path / "none", {}, VLLM_API_KEY=None)
+    assert doctor(empty, only=("vllm-variables",)).codes == []
+
+
+def test_the_same_compiled_by_two_pods(doctor: Doctor, tmp_path: Path) -> None:
+    place = tmp_path / "torch_compile_cache"
+    for number in range(3):
+        tree(tmp_path, {PORT: f"560{number}", RANK: str(number)})
+    found = doctor(place, only=("vllm-alike",))["vllm-compiled-again"]
+    assert found.params["count"] == 3
+    assert set(found.settings) == {PORT, RANK}
+    # Another code, or a variable that may change it, is a reason to compile.
+    other = tmp_path / "other"
+    tree(other, {})
+    tree(other, {PORT: "1"}, code="feed")
+    tree(other, {PORT: "1", "VLLM_USE_DEEP_GEMM": "0"})
+    assert doctor(other, only=("vllm-alike",)).codes == []
