@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchkeeper
+from torchkeeper.client import programs
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes import offered
 from torchkeeper.client.recipes.toml import Lines, text_of
@@ -139,6 +140,16 @@ def test_a_machine_is_one_that_ssh_takes_and_a_recipe_names_it_plainly(wrong: st
         assert told(f'machine = "{good}"\n{GOOD}') == []
     assert told(f'machine = "{wrong}"\n{GOOD}') == [(1, 11, "machine")]
     assert told(f"machine = [3]\n{GOOD}") == [(1, 11, "machine")]
+
+
+def test_what_no_recipe_can_hold_is_not_written(tmp_path: Path) -> None:
+    """Another machine tells the command of a program that somebody else began there."""
+    words, file = ["serve", *["x" * 1000] * 300], str(tmp_path / "r.toml")
+    ran = programs.Ended(None, "", words, "ssh://there/cache", "/home", {}, ())
+    assert refused(programs.save_recipe, file, ran).code == "recipe-too-large"
+    assert not Path(file).exists()
+    assert programs.save_recipe(file, ran._replace(words=words[:9])) == file
+    assert recipes.read(file).data["machine"] == "ssh://there"
 
 
 def test_a_message_names_file_line_what_was_expected_and_the_remedy(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
 from tests.ssh.test_running import NOTES
-from torchkeeper.client import secrets
+from torchkeeper.client import programs, secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
@@ -1120,6 +1120,55 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     qtbot.waitUntil(lambda: not last.active)
     assert last.state is State.CANCELLED
     assert not any("serve.py" in one for one in processes_under(there.home))
+
+
+def test_a_program_that_another_window_began_there_becomes_a_recipe(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, recorded: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    cache = shutil.copytree(recorded / "cache", there.home / "cache")
+    (trace,) = (recorded / "shape").iterdir()
+    (there.home / "serve.py").write_text(NOTES + WAITS)
+    words = [str(trace), "3", str(there.home / "go"), "--token=hunter2hunter2", *["x" * 400] * 70]
+    text = f"TORCHINDUCTOR_CACHE_DIR={cache} python3 serve.py {' '.join(words)}"
+    with Engine("ssh://there") as engine:
+        engine.send(protocol.RUN, programs.prepared(text, "~", "", "", "", "ssh://there"))
+        while not engine.job:
+            select.select([engine], [], [])
+            assert all(message.type != "error" for message in engine.receive())
+        cut()
+    window = open_window()
+    place = opened(qtbot, window, there, cache)
+    drawer = window.following.drawer
+    drawer.go_in()
+    qtbot.waitUntil(lambda: any(isinstance(one, Past) for one in drawer.rows.items))
+    drawer.choose(next(one for one in drawer.rows.items if isinstance(one, Past)))
+    click(qtbot, drawer.follow)
+    job = drawer.job
+    assert job is not None and job.active
+    (there.home / "go").touch()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.DONE and job.place == place, job.error
+    window.show_page("runs")
+    page = window.pages.page
+    assert isinstance(page, RunsPage)
+    qtbot.waitUntil(page.save.isEnabled)
+    settle(qtbot)
+    click(qtbot, page.save)
+    (asks,) = (one for one in window.findChildren(QFileDialog) if one.isVisible())
+    recipe = tmp_path / "serve.toml"
+    asks.fileSelected.emit(str(recipe))
+    asks.close()
+    qtbot.waitUntil(recipe.exists)
+    told = tomllib.loads(recipe.read_text())
+    # The whole command, as that machine tells it: without what looks like a secret.
+    shown = [*words[:3], "--token=…", *words[4:]]
+    (item,) = told["script"]
+    assert item == {"command": ["python", "serve.py", *shown], "folder": str(there.home)}
+    assert told["machine"] == "ssh://there"
+    assert "something that looked like a secret is left" in recipe.read_text()
+    idle(qtbot, window)
 
 
 def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(

@@ -15,8 +15,8 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs, whole
 from torchkeeper.client.profiles import keeping
 from torchkeeper.client.profiles import profile as applying
-from torchkeeper.client.recipes import recorded, recording, toml
-from torchkeeper.client.words import causes
+from torchkeeper.client.recipes import offered, recorded, recording, toml
+from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.ssh import parse
@@ -128,8 +128,14 @@ def save_recipe(file: str, one: Ended) -> str:
     machine = far.machine_of(one.place)
     about = one.notes, one.words, file, one.env, proof.said, (), one.folder, machine
     made = recorded.recipe_of(*about)
+    text = toml.text_of(made.data, made.comment)
+    if (
+        size := len(text.encode())
+    ) > offered.MOST_BYTES:  # a machine may say that any command has run
+        said = {"size": say.size(size), "most": say.size(offered.MOST_BYTES)}
+        raise user_error("recipe-too-large", {"file": file, **said})
     try:
-        whole.write_text(file, toml.text_of(made.data, made.comment))
+        whole.write_text(file, text)
     except OSError as e:
         raise user_error("recipe-unwritable", {"file": file, "why": e.strerror or str(e)}) from e
     return file

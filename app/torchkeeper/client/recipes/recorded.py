@@ -317,7 +317,7 @@ def recipe_of(
     """
     here = "" if machine else os.path.dirname(out)
     shown = hidden(command)
-    secret = shown != [*command]
+    secret = any("…" in word for word in shown)  # of a machine that was hidden there
     if is_python(shown[0]):
         shown[0] = "python"  # whichever the recipe is warmed with
     compiled = [one for note in notes for one in dicts(note.get("compiled"))]

@@ -220,11 +220,11 @@ class Operations(QObject):
         return job
 
     def _ran(self, job: Job, line: Sequence[str], result: Values) -> Steps[Values]:
-        """Keep a run. line: the words of the command; none where it was begun elsewhere."""
-        # What is made of it is saved only for who has said what runs.
-        words, noted = line or job.asked.get("command", ()), "".join(job.noted if line else ())
-        about = words, job.place or "", result, list(job.graphs.values()), noted
-        job.run = yield self._look(programs.ended, *about)
+        """Keep a run. line: the words of the command; none where it was begun elsewhere, as its
+        machine tells them then.
+        """
+        about = line or result["command"], job.place or "", result, list(job.graphs.values())
+        job.run = yield self._look(programs.ended, *about, "".join(job.noted))
         return result
 
     def prepare(self, python: str, into: str | None) -> Job:
