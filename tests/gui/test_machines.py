@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
 from tests.ssh.test_running import NOTES
-from torchkeeper.client import programs, secrets
+from torchkeeper.client import programs, secrets, terminal
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
@@ -44,6 +45,7 @@ from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.activity.shown import words
+from torchkeeper.gui.background import ways
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
@@ -628,6 +630,30 @@ def test_a_server_that_another_machine_reaches_is_a_server(
         window.listing.refresh()
         shown(qtbot, window, place)
         assert failed(window) == "" and there.sessions() == 2
+
+
+def test_a_machine_that_says_nothing_is_called_so_and_given_up(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(terminal, "SLOW", 1.0)
+    monkeypatch.setattr(line, "GIVEN_UP", 4.0)
+    monkeypatch.setattr(ways, "_LOOK_MS", 100)
+    window = open_window(fixture_cache)
+    told: list[Way] = []
+    place = there.place(fixture_cache)
+    window.engines.reached.connect(lambda *_: told.append(way(window, place)))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        config(there, Port=silent.getsockname()[1])
+        window.open_paths([place])
+        shown(qtbot, window, place)
+    assert failed(window) == "ssh-silent"
+    assert list(dict.fromkeys(one.short for one in told)) == [
+        "connecting…", "no answer yet", "no connection",
+    ]  # fmt: skip
+    assert "Connecting to there: it has said nothing for 2 seconds" in [one.line for one in told]
 
 
 def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -> None:

@@ -50,7 +50,7 @@ def chosen(
     """How the line is cut at a point, and after how many bytes of so many."""
     chance = random.Random(f"{seed} {where} {what} {number}")
     how = hows[number % len(hows)]
-    # While it connects ssh waits for ever, or until somebody leaves off.
+    # While it connects ssh has minutes (``line.GIVEN_UP``), or until somebody leaves off.
     least = _CONNECTING if where == "command" and how == "hush" else 0
     return how, chance.randrange(least, most)
 

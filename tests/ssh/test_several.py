@@ -146,35 +146,58 @@ def lie(liar: Machine, what: str) -> None:
     program.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [("overview", 4), *(pytest.param(*one, marks=pytest.mark.slow)
-                        for one in (("ls", 4), ("doctor", 5)))],
-)  # fmt: skip
-def test_one_that_never_answers_is_given_up_and_the_others_are_told(
+def test_one_that_never_answers_is_given_up(
+    liar: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there, and says words that tell nothing; it holds up no other meanwhile."""
+    lie(liar, HANGS)
+    for name, value in {"AT_ONCE": 1, "SOON": 0.2}.items():
+        monkeypatch.setattr(several, name, value)
+
+    def look(machine: str) -> int:
+        with Engine(machine) as engine:
+            summed = engine.call(protocol.DU, {"place": f"{machine}{fixture_cache}"})
+            return len(summed["kinds"])
+
+    came = several.at_once(["ssh://liar", "ssh://there"], look)
+    machine, kinds = next(came)
+    assert machine == "ssh://there" and isinstance(kinds, int) and kinds > 1
+    monkeypatch.setattr(several, "ANSWER", 4.0)
+    machine, error = next(came)
+    assert machine == "ssh://liar" and isinstance(error, UserError)
+    assert error.what == "The engine of ssh://liar does not answer."
+    assert error.why == "It has said nothing new for 4 seconds."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "code"), [("overview", 4), ("ls", 4), ("doctor", 5)])
+def test_the_others_are_told_where_one_never_answers(
     liar: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str], command: str, code: int,
 ) -> None:  # fmt: skip
-    """It is there, and says words that tell nothing; it holds up no other meanwhile."""
     lie(liar, HANGS)
-    for name, value in {"ANSWER": 4.0, "AT_ONCE": 1, "SOON": 0.2}.items():
-        monkeypatch.setattr(several, name, value)
+    monkeypatch.setattr(several, "ANSWER", 20.0)
     places = [f"ssh://{one}{fixture_cache}" for one in ("liar", "there")]
     assert run([command, "--json", *places]) == code
     came = capsys.readouterr()
-    assert "The engine of ssh://liar does not answer." in came.err
-    assert "It has said nothing new for 4 seconds." in came.err
+    assert "It has said nothing new for 20 seconds." in came.err
     told = [json.loads(line) for line in came.out.splitlines()]
     assert [one for one in told if one.get("place") == places[1]], "the other is told"
 
 
 def test_one_that_goes_on_is_heard_however_long_it_takes(
-    liar: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    liar: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lie(liar, GOES_ON)
     monkeypatch.setattr(several, "ANSWER", 4.0)
-    assert run(["places", "--json", "ssh://liar", "ssh://there"]) == 0
-    assert "ssh://liar/far/away" in capsys.readouterr().out
+    rows = list[object]()
+
+    def look(machine: str) -> object:
+        with Engine(machine) as engine:
+            return engine.call(protocol.PLACES, {}, lambda one: rows.extend(one.rows))
+
+    came = dict(several.at_once(["ssh://liar", "ssh://gone"], look))
+    assert came["ssh://liar"] == {} and len(rows) == 1, came
 
 
 def test_places_of_machines(tk: Tk, more: Machine, fixture_cache: Path) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import resource
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -18,12 +20,13 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
+from tests.ssh import breaking
 from tests.ssh.conftest import Machine, config, ended, keygen
 from tests.terminals import Terminal
 from torchkeeper.client import terminal
 from torchkeeper.client.engines import boot, line
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.engines.questions import Asking
+from torchkeeper.client.engines.questions import Asking, Question
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.stores import processes
@@ -151,6 +154,109 @@ def test_a_machine_that_does_not_answer(tk: Tk, there: Machine) -> None:
         assert "timed out" in wrong(tk, there.place("x"), "ssh-silent")
 
 
+def test_what_is_silent_while_it_connects_is_given_up(
+    there: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that takes the connection, and a network that drops in the midst of it."""
+    monkeypatch.setattr(terminal, "SLOW", 1.0)
+    monkeypatch.setattr(line, "GIVEN_UP", 3.0)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        config(there, Port=silent.getsockname()[1])
+        with pytest.raises(UserError) as raised:
+            line.to("ssh://there").hello()
+    assert (raised.value.code, raised.value.why) == ("ssh-silent", "It said nothing for 3 seconds.")
+
+
+def test_a_network_that_drops_while_ssh_connects(
+    there: Machine, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "GIVEN_UP", 3.0)
+    monkeypatch.setattr(terminal, "SLOW", 1.0)
+    breaking.order(orders, "hush", 1500)
+    with Engine("ssh://there") as engine, pytest.raises(UserError) as raised:
+        engine.call(protocol.DU, {"place": there.place()})
+    assert raised.value.code == "ssh-silent"
+
+
+def locked(there: Machine, folder: Path) -> Path:
+    """The key of there with a passphrase; the configuration has that."""
+    key = folder / "locked"
+    key.write_bytes((there.folder / "user").read_bytes())
+    key.chmod(0o600)
+    subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "opensesame", "-f", key], check=True)
+    config(there, IdentityFile=key)
+    return key
+
+
+def test_a_question_is_never_given_up(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "SLOW", 0.2)
+    asked: queue.SimpleQueue[Question] = queue.SimpleQueue()
+    monkeypatch.setattr(Asking, "by", asked.put)
+    locked(there, tmp_path)
+    way = line.to("ssh://there")
+    question = asked.get()
+    with monkeypatch.context() as hasty:
+        hasty.setattr(line, "GIVEN_UP", 1.0)
+        assert not way.answers(4)
+    question.answer("opensesame")
+    assert way.hello().home
+
+
+#: A command that says soon what it waits for, and does not wait long.
+HASTY = """
+import sys
+from torchkeeper.cli.main import run
+from torchkeeper.client import terminal
+from torchkeeper.client.engines import line
+terminal.SLOW, line.GIVEN_UP = 2.0, float(sys.argv.pop(1))
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_on_a_terminal_it_is_said_what_is_waited_for(
+    there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    place, program = there.place(fixture_cache), (sys.executable, "-c", HASTY)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        config(there, Port=silent.getsockname()[1])
+        shown = Terminal(["6", "du", place], program=program)
+        shown.until("ssh://there has said nothing for 2 seconds. It is given up after 6; Ctrl-C")
+        shown.until("ssh://there does not answer.")
+        assert shown.end() == 3
+    # One that asks is not silent, and nothing is written into its question.
+    locked(there, tmp_path)
+    shown = Terminal(["60", "du", place], program=program)
+    shown.until("Enter passphrase for key")
+    shown.hear(6)
+    assert shown.said.endswith("locked': "), shown.said
+    shown.type("opensesame\n")
+    shown.until("fxgraph")
+    assert shown.end() == 0
+    assert "has said nothing" not in shown.said
+
+
+def test_on_a_terminal_it_is_said_who_waits_for_a_turn(there: Machine, fixture_cache: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        config(there, Port=silent.getsockname()[1])
+        one = there.config.read_text()
+        there.config.write_text(one + one.replace("Host there", "Host other"))
+        places = [there.place(fixture_cache), "ssh://other/tmp/copied"]
+        program = (sys.executable, "-c", HASTY)
+        shown = Terminal(["60", "copy", *places, "--allow-secrets"], 200, program=program)
+        shown.until("ssh://other waits: ssh may ask for one machine at a time, and is not done "
+                    "with ssh://there.")  # fmt: skip
+        shown.type("\x03")
+        assert shown.end() == 130
+
+
 def test_a_machine_without_python(tk: Tk, there: Machine) -> None:
     there.rc.write_text("PATH=/nowhere")
     assert "python3" in wrong(tk, there.place("x"), "ssh-no-python")
@@ -267,11 +373,7 @@ def test_nothing_of_here_is_lent_and_ssh_sees_no_option(there: Machine) -> None:
 
 
 def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
-    key = tmp_path / "locked"
-    key.write_bytes((there.folder / "user").read_bytes())
-    key.chmod(0o600)
-    subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "opensesame", "-f", key], check=True)
-    config(there, IdentityFile=key, UserKnownHostsFile=tmp_path / "known")
+    config(there, IdentityFile=locked(there, tmp_path), UserKnownHostsFile=tmp_path / "known")
     place = there.place(fixture_cache)
     terminal = Terminal(["du", place])
     terminal.until("Are you sure you want to continue connecting (yes/no")

@@ -207,6 +207,7 @@ def _run(argv: list[str], engine: Engine | None = None) -> int:
         if args is None:
             return _window([word for word in argv if word != ALONE], ALONE in argv)
         screen.settle(args)
+        Terminal.tells = screen.rewrites()
         with signals_as_interrupts(), screen.paged():
             code: int = args.run(args)
             sys.stdout.flush()

@@ -7,21 +7,33 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import ClassVar
 
+from torchkeeper.client.words.tongue import tr
+
 _turn = threading.Lock()
+#: Seconds after which it is said what is waited for.
+SLOW = 20.0
+#: How the paths of terminals begin.
+_TERMINALS = ("/dev/tty", "/dev/pts/")
 
 
 class Terminal:
-    """The turn of one ssh, until ``end``; who makes another one waits for that."""
+    """The turn of one ssh, until ``end``; who makes another one waits for that. about: the machine
+    to which it is on its way.
+    """
 
-    #: Whether it is somebody's.
-    taken: ClassVar[bool] = False
+    #: Whose it is.
+    taken: ClassVar[Terminal | None] = None
+    #: Whether it is said what is waited for.
+    tells: ClassVar[bool] = False
     #: Takes a line that is rewritten off the screen.
     wipe: ClassVar[Callable[[], None] | None] = None
     #: What is added to the environment of ssh.
     variables: Mapping[str, str] = {}
+    #: The ssh, once it runs.
+    pid = 0
 
     @staticmethod
     def free() -> None:
@@ -30,19 +42,59 @@ class Terminal:
             if Terminal.wipe:
                 Terminal.wipe()
 
-    def __init__(self) -> None:
-        _turn.acquire()
+    def __init__(self, about: str) -> None:
+        self._about, said = about, False
+        while not _turn.acquire(timeout=SLOW):
+            first = Terminal.taken
+            if first and not said and not first.asks():
+                first.say(tr("{machine} waits: ssh may ask for one machine at a time, and is not "
+                             "done with {first}.", machine=about, first=first._about))  # fmt: skip
+                said = True
         self._lock, self._open = threading.Lock(), True
-        Terminal.taken = True
+        Terminal.taken = self
         if Terminal.wipe:
             Terminal.wipe()
+
+    def asks(self) -> bool:
+        """Whether ssh, or what it has started, asks: only then it has the terminal open."""
+        return self.pid > 0 and any(map(_has_terminal, _below(self.pid)))
+
+    def say(self, text: str) -> None:
+        """Say this, if anything is said, while ssh asks nothing."""
+        if Terminal.tells:
+            with suppress(OSError), open("/dev/tty", "wb", buffering=0) as tty:
+                tty.write(f"{text}\n".encode())
 
     def end(self) -> None:
         """Nothing more is asked."""
         with self._lock:
             if self._open:
-                self._open = Terminal.taken = False
+                self._open, Terminal.taken = False, None
                 _turn.release()
+
+
+def _below(pid: int) -> list[int]:
+    """A process, and those that it has started, and these, and so on."""
+    from torchkeeper.stores import processes  # only here: a command is to start at once
+
+    above = dict[int, int]()
+    for one in processes.listed():
+        with suppress(OSError):
+            above[one] = int(processes.read(one, "stat").rpartition(b")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [x for x, of in above.items() if of == one]
+    return found
+
+
+def _has_terminal(pid: int) -> bool:
+    files = f"/proc/{pid}/fd"
+    with suppress(OSError):
+        for name in os.listdir(files):
+            with suppress(OSError):
+                if os.readlink(f"{files}/{name}").startswith(_TERMINALS):
+                    return True
+    return False
 
 
 def is_there() -> bool:

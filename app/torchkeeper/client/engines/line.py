@@ -21,6 +21,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple
@@ -44,6 +45,9 @@ _PATH = 4000
 _LINES, _LINE = 14, 300
 #: Seconds that the connection has to end by itself.
 _GRACE = 2.0
+#: Seconds without a word on the way there, and without a question, after which it is given up; and
+#: how often that is looked at.
+GIVEN_UP, _LOOK = 300.0, 1.0
 #: What ssh says where it fails, and what that is.
 _FAILURES = (
     (re.compile(r"IDENTIFICATION HAS CHANGED|REVOKED HOST KEY"), "ssh-key-changed"),
@@ -115,6 +119,8 @@ class Line(mux.Mux):
         self.failure: UserError | None = None
         self._hello: Hello | None = None
         self._told = threading.Event()
+        #: Seconds for which nothing has come on the way there, and nobody was asked; and what had.
+        self.still, self._moved = 0.0, (0, 0, b"", False)
         self._channels: dict[int, Channel] = {}
         self._next, self._lock, self._over = 0, threading.Lock(), False
         #: What waits until the other end takes frames.
@@ -133,7 +139,7 @@ class Line(mux.Mux):
         if not silent and Asking.by:
             self._asking = Asking(machine, Asking.by)
         elif not silent and not Asking.silent and terminal.is_there():
-            self._asking = Terminal()
+            self._asking = Terminal(machine)
         asks = self._asking is not None
         argv = boot.command(self._address, self._token, digest, len(data), asks)
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
@@ -147,6 +153,8 @@ class Line(mux.Mux):
         except OSError as e:
             self._answered()
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
+        if isinstance(self._asking, Terminal):
+            self._asking.pid = self._process.pid
         assert self._process.stdin and self._process.stdout and self._process.stderr
         super().__init__(self._process.stdout.fileno(), self._process.stdin.fileno())
         # A master of connections that the user's configuration starts may hold it for ever.
@@ -241,6 +249,10 @@ class Line(mux.Mux):
     def _run(self) -> None:
         why = ""
         try:
+            while self._open and self._hello is None:
+                begun = time.monotonic()
+                self.turn(_LOOK)
+                self._watch(min(time.monotonic() - begun, 2 * _LOOK))
             while self._open:
                 self.turn()
         except mux.Broken as broken:
@@ -251,6 +263,26 @@ class Line(mux.Mux):
         except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
             why = f"{type(e).__name__}: {e}"
         self._end(why)
+
+    def _watch(self, seconds: float) -> None:
+        """Count silence on the way there, say so, and give it up in the end. ssh itself may wait
+        for ever; and one that asks, for its user.
+        """
+        before, self.still = self.still, self.still + seconds
+        moved = len(self._came), len(self._out), self._said, self._sent
+        if moved != self._moved:
+            self._moved, self.still = moved, 0.0
+        if self.still < terminal.SLOW or self._hello:
+            return
+        if self._asking and self._asking.asks():
+            self.still = 0.0
+        elif self.still > GIVEN_UP:
+            why = tr("It said nothing for {n} seconds.", n=round(GIVEN_UP))
+            self.give_up(self._no_way("ssh-silent", why))
+        elif before < terminal.SLOW and isinstance(self._asking, Terminal):
+            self._asking.say(tr("{machine} has said nothing for {n} seconds. It is given up after "
+                                "{most}; Ctrl-C does so at once.", machine=self.machine,
+                                n=round(terminal.SLOW), most=round(GIVEN_UP)))  # fmt: skip
 
     def _end(self, why: str) -> None:
         """Say what became of it to whoever waits."""

@@ -47,8 +47,8 @@ class Asking:
     def __init__(self, about: str, asker: Callable[[Question], None]) -> None:
         """about: as of a ``Question``. asker: is called in a thread of its own."""
         self._about, self._asker = about, asker
-        #: Whether something was.
-        self.answered = False
+        #: Whether something was; and whether something is asked that has no answer yet.
+        self.answered = self._asks = False
         self._folder = temporary.make("ask")
         # Each is open at both ends, so that neither is ever waited for.
         self._asked, self._answers = map(self._pipe, ("asked", "answers"))
@@ -66,6 +66,10 @@ class Asking:
         """What it finds in its environment."""
         asks = {"SSH_ASKPASS": _ASKPASS, "SSH_ASKPASS_REQUIRE": "force"}
         return {**asks, "TORCHKEEPER_ASK": self._folder}
+
+    def asks(self) -> bool:
+        """Whether somebody is asked just now."""
+        return self._asks
 
     def _listen(self) -> None:
         said, shown, last = b"", False, ("", "")
@@ -85,11 +89,12 @@ class Asking:
         remove(self._folder)
 
     def _ask(self, kind: str, text: str, again: bool = False) -> None:
+        self._asks = bool(text)
         self._asker(Question(self._about, kind, text, self._answer, again, self))
 
     def _answer(self, text: str | None) -> None:
         with self._lock:
-            self.answered = text is not None
+            self.answered, self._asks = text is not None, False
             if self._open and text is not None:
                 os.write(
                     self._answers, text.partition("\n")[0].encode(errors="replace")[:1023] + b"\n"

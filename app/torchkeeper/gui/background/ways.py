@@ -8,7 +8,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.lookups import aside
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
 #: Seconds after which a connection is given up that nobody has asked for.
 _PATIENCE = 30.0
+#: How often it is looked whether anything comes of what is sought.
+_LOOK_MS = 5000
 
 
 def _give_up(machine: str) -> None:
@@ -35,8 +37,8 @@ def _give_up(machine: str) -> None:
 class Ways(QObject):
     """Which there are. What needs line is loaded where a machine is named: that takes long."""
 
-    #: There is news of the way to a machine: None while it is sought, "" where it is there, or why
-    #: there is none.
+    #: There is news of the way to a machine: None while it is sought, or for how many seconds
+    #: nothing has come of that, "" where it is there, or why there is none.
     reached = Signal(str, object)
     #: ssh asks for something: a ``questions.Question``.
     asks = Signal(object)
@@ -50,6 +52,8 @@ class Ways(QObject):
         #: The machines to which one is sought without asking anybody for anything.
         self.unasked: set[str] = set()
         self._found.connect(self._arrive)
+        self._watch = QTimer(self)
+        self._watch.timeout.connect(self._look)
 
     def has(self, machine: str, unasked: bool = False) -> bool:
         """Whether there is one; else it is sought, and ``reached`` says what came of it."""
@@ -61,6 +65,7 @@ class Ways(QObject):
         if unasked:
             self.unasked.add(machine)
         self.reached.emit(machine, None)
+        self._watch.start(_LOOK_MS)
         asked: list[Question] = []
 
         def ask(question: Question) -> None:
@@ -86,6 +91,18 @@ class Ways(QObject):
 
         aside(seek)
         return False
+
+    def _look(self) -> None:
+        """Say what is sought in vain so far."""
+        from torchkeeper.client import terminal
+        from torchkeeper.client.engines import line
+
+        sought = [machine for machine, way in self._ways.items() if way is None]
+        if not sought:
+            self._watch.stop()
+        for machine in sought:
+            if (way := line.standing(machine)) and way.still > terminal.SLOW:
+                self.reached.emit(machine, round(way.still))
 
     def _arrive(self, machine: str, way: Line | UserError) -> None:
         if isinstance(way, UserError):

@@ -186,9 +186,9 @@ class Worker(QObject):
             passwords.update((one, self._passwords[login]) for one, login in logins.items())
             self._send(request, passwords)
 
-    def _arrive(self, machine: str, way: UserError | str | None) -> None:
+    def _arrive(self, machine: str, way: UserError | str | int | None) -> None:
         """Go on with what waits for the way to a machine, or say that there is none."""
-        if way is None:
+        if way is None or isinstance(way, int):  # it is sought
             return
         waiting = [one for one in self._locked if machine in ways_of(one)]
         self._locked = [one for one in self._locked if one not in waiting]

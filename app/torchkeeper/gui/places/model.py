@@ -208,6 +208,9 @@ class Way(NamedTuple):
         host = host_of(machine)
         if state is None:
             return cls(_tr("connecting…"), _tr("Connecting to {}…").format(host))
+        if isinstance(state, int):
+            said = _tr("Connecting to {}: it has said nothing for {} seconds").format(host, state)
+            return cls(_tr("no answer yet"), said)
         if isinstance(state, UserError):
             return cls(_tr("no connection"), f"{state.what} {state.why}", "warning")
         return cls("", _tr("Connected to {}").format(host), "text")
