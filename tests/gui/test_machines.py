@@ -11,6 +11,7 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,12 @@ from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
-from torchkeeper.client.kept import runs
+from torchkeeper.client.kept import history, runs
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
-from torchkeeper.gui.activity.shown import words
+from torchkeeper.gui.activity.shown import mark, words
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -905,14 +906,24 @@ def begun(there: Machine, tmp_path: Path) -> Iterator[Callable[[], str]]:
 
 
 def test_jobs_that_go_on_there_are_listed_followed_and_ended(
-    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str]
-) -> None:
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     first, second = begun(), begun()
+    # A window before this one has begun the first, and another one, of which nothing is left there.
+    place, on = f"ssh://there{there.home}/cache", "Goes on there; no connection"
+    left = Past("left", "warm", "Warm it", place, "failed", False, 1.0, 2.0, on, there=first)
+    history.keep([left, replace(left, id="gone", there="0" * len(first))])
     (there.home / "other").mkdir()
     window = open_window()
+    drawer = window.following.drawer
+    drawer.go_in()
+    qtbot.waitUntil(lambda: len(drawer.rows.items) == 2)
+    assert [mark(one) for one in drawer.rows.items] == [("running", "warning")] * 2
+    drawer.shut()
     opened(qtbot, window, there, Path("other"))
     sessions = there.sessions()
-    drawer = window.following.drawer
     drawer.go_in()
 
     def running() -> dict[str, Past]:
@@ -920,6 +931,8 @@ def test_jobs_that_go_on_there_are_listed_followed_and_ended(
         return {one.id: one for one in some if one.state == "running"}
 
     qtbot.waitUntil(lambda: running().keys() == {first, second})
+    (gone,) = (one for one in drawer.rows.items if one.state == "failed")
+    assert isinstance(gone, Past) and gone.id == "gone" and mark(gone)[0] == "error"
     assert there.sessions() == sessions, "looking makes no connection"
     one = running()[first]
     assert (one.place, one.kind) == (f"ssh://there{there.home}/cache", "warm")
@@ -942,6 +955,9 @@ def test_jobs_that_go_on_there_are_listed_followed_and_ended(
     qtbot.waitUntil(lambda: not any(drawer.rows.there.values()))
     line.close_all()
     assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
+    # How it has ended is kept instead of that it went on.
+    qtbot.waitUntil(lambda: [x.there for x in history.kept().jobs if x.id == "left"] == [""])
+    assert {one.id for one in history.kept().jobs} == {"left", "gone"}
 
 
 @pytest.mark.slow
@@ -1035,9 +1051,11 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     qtbot.waitUntil(lambda: f"--follow {job.there}" in page.note.text())
     assert cells(page.list)[0][7] == "goes on" and "once it has ended" in page.save.toolTip()
     assert "took" not in page.head.text()
+    assert not page.rerun.isEnabled(), "it would be there twice"
     drawer = window.following.drawer
     drawer.go_in()
     assert drawer.rows.items[0] is job and drawer.follow.isVisible()
+    assert not drawer.again.isVisible() and not drawer.change.isVisible()
     assert words(job) == "Goes on there; no connection"
     # It ends meanwhile; once there is a connection, it is followed, kept, and still one run.
     (there.home / "go").touch()

@@ -194,8 +194,10 @@ class _Machine:
         self, one: diagnosing.Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
     ) -> None:
         if self._args.json:
-            output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done, "will": said,
-                         "place": one.finding.place, "gone": gone, **self._of})  # fmt: skip
+            output.emit({
+                "fix": one.finding.fix, "code": one.finding.code, "done": done,
+                "place": one.finding.place, "will": said, "gone": gone, **self._of,
+            })  # fmt: skip
         elif not done:
             output.line(f"{self._head}{'would' if self._args.dry_run else 'left'}: {said}")
         else:
