@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
@@ -872,6 +872,17 @@ def test_the_doctor_is_about_the_machine_that_is_shown(
     click(qtbot, page.preview.go)
     qtbot.waitUntil(lambda: bool(page.mender.mended) and not page.mender.busy)
     assert page.mender.mended[0].gone and not left.exists()
+    # There is one way to look again, also where there is nothing to be seen.
+    config(there, Port=1)
+    cut()
+    page.run()
+    qtbot.waitUntil(lambda: page.diagnosis.error is not None)
+    ways = {one.text().replace("&", "") for one in page.findChildren(QPushButton) if one.isVisible()}
+    again = {"Run again", "Try again", "Connect now", "Check now"}
+    assert page.notice.isVisible() and ways & again == {"Run again"}, ways
+    config(there)
+    click(qtbot, page.again)
+    qtbot.waitUntil(lambda: page.diagnosis.result is not None)
     # Of this machine, where one of its places is shown.
     window.open_paths([str(fixture_cache)])
     shown(qtbot, window, str(fixture_cache))
