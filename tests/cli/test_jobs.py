@@ -46,5 +46,12 @@ def test_jobs_are_listed_shown_and_forgotten(tk: Tk, kept: str) -> None:
     assert tk("jobs", "last", "--forget", XDG_DATA_HOME=kept).code == 0
     assert [one.kind for one in history.kept().jobs] == ["export"]
     assert tk("jobs", "all", "--forget", XDG_DATA_HOME=kept).code == 0
+    on = Past("20261122-120000-cccc", "warm", "Warm it", "ssh://gpu1/c", "failed", False, 1.0, 2.0,
+              "Goes on there; no connection", there="5f1c2a90")  # fmt: skip
+    history.keep([on])
+    for words in ([], ["last"]):
+        said = tk("jobs", *words, XDG_DATA_HOME=kept).out
+        assert "goes on" in said and "failed" not in said
+    assert tk("jobs", "last", "--forget", XDG_DATA_HOME=kept).code == 0
     none = tk("jobs", "--json", XDG_DATA_HOME=kept)
     assert (none.code, none.result["jobs"]) == (0, 0)

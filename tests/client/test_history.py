@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,10 @@ def test_what_is_kept_is_found_again() -> None:
     history.keep([past("a", 900.0)])  # it was heard of again afterwards
     failed = Past("c", "warm", "Warm it", "/cache", "failed", False, None, 1500.0, "Failed",
                   error=("It failed.", "Nobody knows.", "Try again."))  # fmt: skip
+    failed = replace(failed, there="5f1c2a90")
     history.keep([one, other])
     history.keep([failed])
+    assert history.one("c").goes_on and not history.one("last").goes_on
     assert history.kept() == history.Kept([other, failed, one], 0)
     assert history.one("last") == other and history.one("c") == failed
     assert one.seconds == 2.0 and failed.seconds is None

@@ -12,12 +12,13 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_warm import processes_under
@@ -39,12 +40,12 @@ from torchkeeper.client import programs, secrets, terminal
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
-from torchkeeper.client.kept import runs
+from torchkeeper.client.kept import history, runs
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
-from torchkeeper.gui.activity.shown import words
+from torchkeeper.gui.activity.shown import mark, words
 from torchkeeper.gui.background import ways
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
@@ -932,6 +933,19 @@ def test_the_doctor_is_about_the_machine_that_is_shown(
     click(qtbot, page.preview.go)
     qtbot.waitUntil(lambda: bool(page.mender.mended) and not page.mender.busy)
     assert page.mender.mended[0].gone and not left.exists()
+    # There is one way to look again, also where there is nothing to be seen.
+    config(there, Port=1)
+    cut()
+    page.run()
+    qtbot.waitUntil(lambda: page.diagnosis.error is not None)
+    ways = {
+        one.text().replace("&", "") for one in page.findChildren(QPushButton) if one.isVisible()
+    }
+    again = {"Run again", "Try again", "Connect now", "Check now"}
+    assert page.notice.isVisible() and ways & again == {"Run again"}, ways
+    config(there)
+    click(qtbot, page.again)
+    qtbot.waitUntil(lambda: page.diagnosis.result is not None)
     # Of this machine, where one of its places is shown.
     window.open_paths([str(fixture_cache)])
     shown(qtbot, window, str(fixture_cache))
@@ -966,14 +980,24 @@ def begun(there: Machine, tmp_path: Path) -> Iterator[Callable[[], str]]:
 
 
 def test_jobs_that_go_on_there_are_listed_followed_and_ended(
-    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str]
-) -> None:
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     first, second = begun(), begun()
+    # A window before this one has begun the first, and another one, of which nothing is left there.
+    place, on = f"ssh://there{there.home}/cache", "Goes on there; no connection"
+    left = Past("left", "warm", "Warm it", place, "failed", False, 1.0, 2.0, on, there=first)
+    history.keep([left, replace(left, id="gone", there="0" * len(first))])
     (there.home / "other").mkdir()
     window = open_window()
+    drawer = window.following.drawer
+    drawer.go_in()
+    qtbot.waitUntil(lambda: len(drawer.rows.items) == 2)
+    assert [mark(one) for one in drawer.rows.items] == [("running", "warning")] * 2
+    drawer.shut()
     opened(qtbot, window, there, Path("other"))
     sessions = there.sessions()
-    drawer = window.following.drawer
     drawer.go_in()
 
     def running() -> dict[str, Past]:
@@ -981,6 +1005,8 @@ def test_jobs_that_go_on_there_are_listed_followed_and_ended(
         return {one.id: one for one in some if one.state == "running"}
 
     qtbot.waitUntil(lambda: running().keys() == {first, second})
+    (gone,) = (one for one in drawer.rows.items if one.state == "failed")
+    assert isinstance(gone, Past) and gone.id == "gone" and mark(gone)[0] == "error"
     assert there.sessions() == sessions, "looking makes no connection"
     one = running()[first]
     assert (one.place, one.kind) == (f"ssh://there{there.home}/cache", "warm")
@@ -1003,6 +1029,9 @@ def test_jobs_that_go_on_there_are_listed_followed_and_ended(
     qtbot.waitUntil(lambda: not any(drawer.rows.there.values()))
     line.close_all()
     assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
+    # How it has ended is kept instead of that it went on.
+    qtbot.waitUntil(lambda: [x.there for x in history.kept().jobs if x.id == "left"] == [""])
+    assert {one.id for one in history.kept().jobs} == {"left", "gone"}
 
 
 @pytest.mark.slow
@@ -1096,9 +1125,11 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     qtbot.waitUntil(lambda: f"--follow {job.there}" in page.note.text())
     assert cells(page.list)[0][7] == "goes on" and "once it has ended" in page.save.toolTip()
     assert "took" not in page.head.text()
+    assert not page.rerun.isEnabled(), "it would be there twice"
     drawer = window.following.drawer
     drawer.go_in()
     assert drawer.rows.items[0] is job and drawer.follow.isVisible()
+    assert not drawer.again.isVisible() and not drawer.change.isVisible()
     assert words(job) == "Goes on there; no connection"
     # It ends meanwhile; once there is a connection, it is followed, kept, and still one run.
     (there.home / "go").touch()

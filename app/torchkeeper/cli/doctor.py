@@ -195,8 +195,8 @@ class _Machine:
     ) -> None:
         if self._args.json:
             output.emit({
-                "fix": one.finding.fix, "code": one.finding.code, "done": done, "will": said,
-                "place": one.finding.place, "gone": gone, **self._of,
+                "fix": one.finding.fix, "code": one.finding.code, "done": done,
+                "place": one.finding.place, "will": said, "gone": gone, **self._of,
             })  # fmt: skip
         elif not done:
             output.line(f"{self._head}{'would' if self._args.dry_run else 'left'}: {said}")

@@ -128,14 +128,18 @@ def _so_far(one: Running) -> list[str]:
 
 def _row(one: Past) -> list[str]:
     took = "" if one.seconds is None else say.seconds(one.seconds)
-    return [one.id, say.when(one.ended), took, one.state, one.title, one.words]
+    return [one.id, say.when(one.ended), took, _state(one), one.title, one.words]
+
+
+def _state(one: Past) -> str:
+    return "goes on" if one.goes_on else one.state
 
 
 def _whole(one: Past) -> list[str]:
     said = [
         ("job", one.id),
         ("what", one.title),
-        ("ended", f"{say.when(one.ended)}, {one.state}"),
+        ("left" if one.goes_on else "ended", f"{say.when(one.ended)}, {_state(one)}"),
         ("took", "" if one.seconds is None else say.seconds(one.seconds)),
         *((name.lower(), text) for name, text in one.asked),
     ]

@@ -49,7 +49,8 @@ class Past:
     """A job that has ended. kind: the operation. place: what it changed, or "". state: done, failed
     or cancelled; good: it has done all that it was asked for. began, ended: seconds since the
     epoch. words: how it ended; told: what came of it. fruit: the path that came of it, or "";
-    bundle: that is a bundle. error: what happened, why, and what can be done.
+    bundle: that is a bundle. error: what happened, why, and what can be done. there: what it is
+    called on its machine, where it went on without the connection.
     """
 
     id: str
@@ -67,6 +68,12 @@ class Past:
     bundle: bool = False
     error: tuple[str, str, str] | None = None
     log: tuple[str, ...] = ()
+    there: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether nobody here has heard that it has ended on its machine."""
+        return bool(self.there)
 
     @property
     def seconds(self) -> float | None:
@@ -231,6 +238,7 @@ def _past(said: Mapping[str, Any]) -> Past:
         bundle=bool(said["bundle"]),
         error=told,
         log=_texts(said["log"][-MAX_LINES:]),
+        there=str(said.get("there", "")),
         **{name: str(said[name]) for name in (*_STRINGS, "fruit")},
     )
 

@@ -49,7 +49,7 @@ class LogView(QWidget):
         self.finder = Finder(self.edit, self.tr("Search"))
         self.finder.search.setAccessibleName(self.tr("Search: {}").format(name))
         self.finder.setMaximumWidth(400)
-        self.follow = QtWidgets.QCheckBox(self.tr("Follo&w"))
+        self.follow = QtWidgets.QCheckBox(self.tr("&Keep at end"))
         self.follow.setToolTip(self.tr("Keep the last line in view as the log grows"))
         self.follow.setChecked(True)
         copy = self.tr("Copy log"), lambda: QGuiApplication.clipboard().setText(self.text())

@@ -210,7 +210,7 @@ class Drawer(QFrame):
         operations = self._context.operations
         self.cancel_button = button(self.tr("Cancel &job"), self._cancel)
         hint = self.tr("Show what it has told, and tells, as of a job of this window")
-        self.follow = button(self.tr("&Follow"), self._follow, hint)
+        self.follow = button(self.tr("Follo&w"), self._follow, hint)
         hint = self.tr("Show the place or bundle and select the entries of the job")
         self.open = button(self.tr("&Open result"), self._open, hint)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
@@ -350,7 +350,7 @@ class Drawer(QFrame):
         connected = self._context.places.connected
         for machine in [*self.rows.there]:
             if machine not in connected:
-                self.rows.told_there(machine, [])
+                self.rows.left(machine)
         for machine in connected:
             if engines.waits(self._looks.get(machine)):
                 continue  # it is at something longer
@@ -454,7 +454,7 @@ class Drawer(QFrame):
         there = one is not None and bool(self.rows.machine_of(one))
         running = one is not None and one.state == State.RUNNING
         goes_on = job is not None and job.goes_on
-        self.follow.setText(self.tr("&Follow") if running or goes_on else self.tr("&Get result"))
+        self.follow.setText(self.tr("Follo&w") if running or goes_on else self.tr("Get &result"))
         fruit = (one and one.fruit) or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (
@@ -468,7 +468,7 @@ class Drawer(QFrame):
             (self.verify, warmed and some),
             (self.undo, job is not None and self._can_undo(job)),
             (self.bad, job is not None and job.can_go_on),
-            (self.change, job is not None and not job.active and self._may_ask(job)),
+            (self.change, job is not None and job.is_over and self._may_ask(job)),
             (self.again, job is not None and self._context.operations.can_repeat(job)),
             (self.forget, one is not None and not there and not shown.active(one)),
         ):
@@ -511,7 +511,8 @@ class Drawer(QFrame):
         if self.job is not None:
             self._context.operations.resume(self.job)
         elif isinstance(one := self._chosen, Past) and (machine := self.rows.machine_of(one)):
-            self._context.operations.follow(machine, one)
+            # What is kept of it gives way to how it ends.
+            self._context.operations.follow(machine, one).kept_as = self.rows.kept_as(one.id)
 
     def _cancel(self) -> None:
         if self.job is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.jobs import model as jobs
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome, state_text
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms, plain
 from torchkeeper.gui.widgets.lists import Index
 
@@ -49,7 +50,7 @@ def active(one: Shown) -> bool:
 def mark(one: Shown) -> tuple[str, str]:
     """The icon of a job and the name of its colour."""
     state = State(one.state)
-    if isinstance(one, Job) and one.goes_on:
+    if one.goes_on:
         return "running", "warning"
     return ("warning", "warning") if state is State.DONE and not one.good else _ICONS[state]
 
@@ -162,6 +163,15 @@ class JobRows(QtCore.QAbstractListModel):
         self.there[machine] = jobs
         self.arrange()
 
+    def left(self, machine: str) -> None:
+        """There is no connection to a machine."""
+        self.there.pop(machine, None)
+        self.arrange()
+
+    def kept_as(self, there: str) -> str:
+        """The id in the history of what a machine calls so; "" where it is not in it."""
+        return next((one.id for one in self.past if one.there == there), "")
+
     def machine_of(self, one: Shown | None) -> str:
         """The other machine of a job that is not followed here; "" for any other job."""
         found = (x for x, jobs in self.there.items() if isinstance(one, Past) and one in jobs)
@@ -188,9 +198,9 @@ class JobRows(QtCore.QAbstractListModel):
         groups[self.tr("On other machines")] = [*(job for job in jobs if job.goes_on), *every]
         now = time.time()
         for job in jobs:
-            if not (job.active or job.goes_on):
+            if job.is_over:
                 groups.setdefault(day(job, now), []).append(job)
-        for one in self.past:
+        for one in self._before():
             title = self.tr("Before this session · {}").format(day(one, now))
             groups.setdefault(title, []).append(one)
         self.beginResetModel()
@@ -200,6 +210,15 @@ class JobRows(QtCore.QAbstractListModel):
             self._rows += [title, *kept] if kept else []
         self.endResetModel()
         self.arranged.emit()
+
+    def _before(self) -> Iterator[Past]:
+        """Those from before this session; what its machine tells of is where that is shown."""
+        for one in self.past:
+            there = self.there.get(machine_of(one.place)) if one.goes_on else None
+            if there is None:
+                yield one
+            elif one.there not in {other.id for other in there}:
+                yield replace(one, there="", words=self.tr("Ended there; nobody here heard how"))
 
     def _touched(self, first: QModelIndex, *_: object) -> None:
         if (job := first.data(JobsModel.JobRole)) is None:
@@ -271,6 +290,7 @@ def past_of(job: Job) -> Past:
         bundle=job.made_bundle,
         error=(error.what, error.why, error.remedy) if error is not None else None,
         log=tuple(list(job.log)[-MAX_LINES:]),
+        there=job.there if job.goes_on else "",
     )
 
 

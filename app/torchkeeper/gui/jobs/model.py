@@ -183,6 +183,11 @@ class Job:
         return bool(self.there and self.error and self.there in self.error.remedy)
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended here, and goes on nowhere."""
+        return not (self.active or self.goes_on)
+
+    @property
     def has_outcome(self) -> bool:
         """Whether it is told in sentences what came of it."""
         of = self.traits
@@ -207,7 +212,7 @@ class Job:
     @property
     def can_go_on(self) -> bool:
         """Whether it is a warm-up that some variants of are not warm, and can be warmed again."""
-        return self.traits.warms and not self.active and bool(self.variants.bad)
+        return self.traits.warms and self.is_over and bool(self.variants.bad)
 
     @property
     def good(self) -> bool:

@@ -451,7 +451,7 @@ class Operations(QObject):
 
     def can_repeat(self, job: Job) -> bool:
         """Whether a job that has ended can be done once more, as it was asked for."""
-        return not (job.active or job.goes_on) and job in self._starts
+        return job.is_over and job in self._starts
 
     def repeat(self, job: Job) -> Job | None:
         """Do the same once more."""

@@ -375,14 +375,14 @@ class RunsPage(Page):
         """Show the graphs of a run, and its output where the window has run it."""
         job = self._job_of(run) if run is not None else None
         self.cancel.setVisible(job is not None and job.active)
-        self.rerun.setEnabled(run is not None and not (job and job.active))
+        self.rerun.setEnabled(run is not None and (job is None or job.is_over))
         self._show_output(job)
         self._ended = job.run if job is not None else None
         noted = self._ended is not None and bool(self._ended.notes)
         why = self.tr(
             "The run did not record what it compiled: run it again from here, then save it"
         )
-        if job is not None and (job.active or job.goes_on):
+        if job is not None and not job.is_over:
             why = self.tr("What it compiles is known once it has ended")
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
@@ -424,6 +424,7 @@ class RunsPage(Page):
             self._output = made = LogView(self.tr("Output"))
             made.edit.setPlaceholderText(self.tr("The program has printed nothing."))
             made.save.hide()
+            made.follow.setText(self.tr("Keep at end"))  # the drawer's, above it, has the letter
             self.split.addWidget(made)
             self.split.setSizes([140, 260, 160])
             self._of: Job | None = None

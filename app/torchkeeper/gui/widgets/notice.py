@@ -113,8 +113,12 @@ class Notice(QFrame):
         self.setLayout(forms.row(*parts, gap=12, margin=12))
         self.hide()
 
-    def tell(self, error: UserError | None, *, again: bool = False, log: bool = False) -> None:
-        """Show an error, or with None take the last one away. log: there is one to be shown."""
+    def tell(
+        self, error: UserError | None, *, again: bool = False, log: bool = False, beside: str = ""
+    ) -> None:
+        """Show an error, or with None take the last one away. log: there is one to be shown.
+        beside: the action that another button does where this is.
+        """
         self.error = error
         if error is None:
             self.hide()
@@ -125,7 +129,7 @@ class Notice(QFrame):
         for button, on in ((self.button, again), (self.shows_log, log)):
             button.setText(forms.with_free_letter(button.text(), self.window()))
             button.setVisible(on)
-        self.remedies.offer(error, "refresh" if again else "")
+        self.remedies.offer(error, "refresh" if again else beside)
         self.setAccessibleName(str(error))
         self.show()
         forms.alert(self)

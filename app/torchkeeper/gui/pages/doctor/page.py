@@ -92,7 +92,6 @@ class DoctorPage(Page):
         self.when = forms.label("", "muted", wrap=True)
         self.bar = forms.progress_bar(self.tr("Progress of the search"))
         self.notice = Notice()
-        self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
         forms.add(self.body, 4, self.summary, self.where, self.when, self.bar, self.notice)
         self.cards = Cards(self.tr("What was found"), margin=8)
@@ -102,7 +101,6 @@ class DoctorPage(Page):
         self.cards.log.connect(self._show_log)
         self.cards.place.connect(lambda path: self._context.open_paths([path]))
         self.blank = EmptyState("doctor")
-        self.blank.asked.connect(lambda _: self.run())
         self.stack = forms.stack(self.cards, self.blank)
         self.body.addWidget(self.stack, 1)
 
@@ -267,7 +265,7 @@ class DoctorPage(Page):
         self.bar.setRange(0, total if found.running else 0)
         self.bar.setValue(done)
         ours = found.error is not None and is_bug(found.error)
-        self.notice.tell(found.error or mender.error, again=found.error is not None, log=ours)
+        self.notice.tell(found.error or mender.error, log=ours, beside="refresh")
         idle = not (found.running or mender.busy or asking)
         # One stands where the other stood, and has the keyboard from it.
         at = self.window().focusWidget()
@@ -299,7 +297,6 @@ class DoctorPage(Page):
         # What is in the middle says that it was cancelled.
         self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))
-        self.blank.offer(self.tr("Check now") if nothing and not well else "")
         if well:
             self._say_healthy()
         elif nothing:
