@@ -78,8 +78,9 @@ def test_each_cache_of_a_bundle_goes_to_where_it_is_there(
 ) -> None:
     bundle, places = tmp_path / "b.torchcache", (machine / "tilelang", machine / "tvm-ffi")
     assert tk("export", *places, "-o", bundle).code == 0
-    dry = tk("import", bundle, "--into-each", there.place().removesuffix("/~/"), "--dry-run")
-    assert "TileLang     2 entries, 45.6 kB of content  ssh://there/" in dry.out
+    dry = tk("import", bundle, "--into-each", "ssh://there", "--dry-run")
+    assert f"  ssh://there{there.home}/.tilelang/cache (its default, which is not " in dry.out
+    assert not (there.home / ".tilelang").exists()
     ran = tk("import", bundle, "--into-each", "ssh://there", "--trust", "--json")
     assert (ran.code, ran.result["entries"]) == (0, 3)
     assert mine(there.home / ".tilelang" / "cache") == mine(machine / "tilelang")
