@@ -208,6 +208,7 @@ def _lookalikes(rng: random.Random) -> Files:
             [saved, b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", b"\x80\x04]."]
         ),
         f"{_hex(rng, 64)}/{name}.{rng.choice(['ttir', 'llir', 'amdgcn', 'hsaco'])}": _text(rng),
+        f"{_hex(rng, 64)}/rank_0_0/model.{rng.randint(1, 9999)}.tmp": _text(rng),
         f"{_hex(rng, 64)}/{name}.autotune.json": b'{"mine": 1}',
         f"{_hex(rng, 64)}/{rng.choice(['cpu', 'driver'])}_utils.so": b"\x7fELF\x02",
         f"override/{_hex(rng, 64)}/{name}.ttgir": _text(rng),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -45,3 +49,19 @@ def test_the_same_compiled_by_two_pods(doctor: Doctor, tmp_path: Path) -> None:
     tree(other, {PORT: "1"}, code="feed")
     tree(other, {PORT: "1", "VLLM_USE_DEEP_GEMM": "0"})
     assert doctor(other, only=("vllm-alike",)).codes == []
+
+
+def test_a_model_whose_writer_has_died(doctor: Doctor, tmp_path: Path) -> None:
+    rank = tmp_path / "torch_aot_compile" / ("0a" * 32) / "rank_0_0"
+    rank.mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    dead, mine = (rank / f"model.{pid}.tmp" for pid in (process.pid, os.getpid()))
+    notes = rank / f"model.{process.pid}.tmp.txt"
+    for path in (dead, mine, notes):
+        path.write_bytes(b"\x80\x04" + bytes(100))
+        os.utime(path, (time.time() - 3 * 86_400,) * 2)
+    found = doctor(tmp_path, only=("leftovers",))["left-over"]
+    assert found.params["files"] == 1
+    doctor.mend(found)
+    assert sorted(path.name for path in rank.iterdir()) == sorted([mine.name, notes.name])

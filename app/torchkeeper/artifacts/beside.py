@@ -43,6 +43,8 @@ CompilerBisector                   bisect, bisect/<backend>              bisect_
 FileCacheManager.put               KEY/tmp.pid_<pid>_<uuid>, once KEY    a kernel's file, once
 (triton/runtime/cache.py)                                                with .tmp.pid_…
 TritonBundler (triton_bundler.py)  triton/<device>/tmp.<uuid>            a whole kernel
+save_aot_compiled_function          <64 hex>/rank_<r>_<dp> of vLLM's     model.<pid>.tmp
+(vllm/compilation/decorators.py)
 Torchkeeper (stores/atomic.py,  where the file is to be               .torchkeeper-….tmp,
 stores/folders/journal.py)                                              tmp.torchkeeper-…/
 =================================  ====================================  ======================
@@ -87,6 +89,10 @@ _STATE = r"_(?:run_state|config|bisect_range|call_counter_debug_info)\.txt"
 _NAMED = r"tmp[a-z0-9_]{8}"
 #: Those of them that are no words with a number behind, such as somebody gives a folder.
 RANDOM = r"(?!tmp[a-z_]*[0-9]*(?:/|$))" + _NAMED
+#: The folder of one of vLLM's processes; of some versions with the number of its device.
+RANK = r"rank_[0-9]{1,6}_[0-9]{1,6}(?:_dev[0-9]{1,6})?"
+#: A model that vLLM has compiled ahead, until it is whole (vllm/compilation/decorators.py).
+UNFINISHED = r"model\.\d{1,10}\.tmp"
 #: A piece of a graph that vLLM had compiled (vllm/compilation/compiler_interface.py).
 PIECE = r"artifact_(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
 

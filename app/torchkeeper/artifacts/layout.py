@@ -53,8 +53,8 @@ _HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
 #: and where AOTInductor builds eager kernels; one of Triton's alone (``TRITON_CACHE_DIR``).
 _INNER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
-    r"(?:[^/]+/(?=rank_[0-9]{1,6}_[0-9]{1,6}/|inductor_cache/|triton_cache/))?"
-    r"(?:rank_[0-9]{1,6}_[0-9]{1,6}/)?"
+    rf"(?:[^/]+/(?={beside.RANK}/|inductor_cache/|triton_cache/))?"
+    rf"(?:{beside.RANK}/)?"
     r"(?:(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+)/)?"
     r"(?:aoti_eager/[^/]+/[^/]+/lib/)?"
     rf"(?:(?:triton|cache|[0-9]{{1,3}})/(?=(?:{triton.KEY})/[^/]*$))?"
@@ -76,10 +76,11 @@ VLLM_FILES = frozenset(
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
 _ARTIFACT = regex(beside.PIECE, re.ASCII)
+_UNFINISHED = regex(beside.UNFINISHED, re.ASCII)
 #: The key of vLLM's own files where no folder names the part of the model.
 VLLM = "vllm"
 #: What vLLM calls the folder of one of its processes.
-RANK = regex(r"rank_[0-9]{1,6}_[0-9]{1,6}")
+RANK = regex(beside.RANK)
 #: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
 #: model that it had compiled ahead.
 _VLLM_FOLDER = regex(
@@ -297,11 +298,12 @@ def _locate_vllm(path: str, above: str) -> Located | None:
     folder, slash, name = path.rpartition("/")
     if _ARTIFACT.fullmatch(name) and folder.count("/") <= 4:
         return Located("precompile", name, path)
-    if name != VLLM_MODEL and name not in VLLM_FILES and not beside.ATOMIC.fullmatch(name):
-        return None
     whole = above + folder + slash
-    if name == VLLM_MODEL:
-        return Located("precompile", path, path) if _VLLM_AHEAD.fullmatch(whole) else None
+    if name == VLLM_MODEL or _UNFINISHED.fullmatch(name):
+        model = Located("precompile", path, path) if name == VLLM_MODEL else None
+        return model or Located("lock", name, path) if _VLLM_AHEAD.fullmatch(whole) else None
+    if name not in VLLM_FILES and not beside.ATOMIC.fullmatch(name):
+        return None
     if not _VLLM_FOLDER.fullmatch(whole):
         return None
     if beside.ATOMIC.fullmatch(name):

@@ -86,9 +86,10 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
     r"cache_key_factors\.json": _begins(
         r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'
     ),
-    rf"{beside.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model": _begins(
+    rf"(?:{beside.HEX64}/)?(?:{beside.RANK}/)?model": _begins(
         r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"
     ),
+    rf"(?:{beside.HEX64}/)?(?:{beside.RANK}/)?{beside.UNFINISHED}": _begins_or_torn(*_PICKLE),
     # CompiledArtifact.save (torch/_inductor/standalone_compile.py): a checksum in newer versions,
     # the length of a header or of torch's key as eight bytes, and that.
     beside.PIECE: _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]"),
