@@ -549,6 +549,18 @@ def test_a_cancelled_transfer_leaves_nothing(
     assert job.state is State.CANCELLED
     idle(qtbot, window)
     assert not bundle.exists()
+    # Nor does an import that fails once the files are there, while the way to there stands.
+    files = [tmp_path / name for name in ("whole.torchcache", "none.torchcache")]
+    job = window.operations.export(place, Selection(), str(files[0]), secrets="allow")
+    qtbot.waitUntil(lambda: not job.active)
+    files[1].write_bytes(bytes(2_000_000))
+    job = window.operations.import_files([str(one) for one in files], there.place("new"))
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.FAILED and not (there.home / "new").exists()
+    tmp = there.folder / "tmp"
+    qtbot.waitUntil(lambda: not [one for one in tmp.rglob("*") if one.suffix == ".torchcache"])
+    assert not list(tmp.glob("torchkeeper-parts-*"))
+    assert list(tmp.glob("torchkeeper-far-*"))
 
 
 def test_one_is_added_where_a_server_is(

@@ -14,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
+import torchkeeper
 from tests.bench.memory import peak
 from tests.bench.servers import code
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.ssh import breaking
-from tests.ssh.conftest import Machine, config, ended, keygen
-from tests.ssh.test_resuming import many_kernels
+from tests.ssh.conftest import Machine, config, ended, keygen, started
+from tests.ssh.test_resuming import kept, many_kernels
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.messages.bundles import HandOverParams
 from torchkeeper.engine.resuming import hand_over
 from torchkeeper.engine.session import Session
 
@@ -87,12 +89,89 @@ def test_a_bundle_does_not_pass_by_here(
         assert wrong.code == 2 and "two other machines" in wrong.objects[-1]["error"]["why"]
 
 
+def handed(file: Path, to: str) -> None:
+    """Hand a file over, as an engine of this machine does."""
+    about: HandOverParams = {"path": str(file), "stretches": [(0, 1)], "to": to, "mark": "x"}
+    hand_over(Session(), about, Report())
+
+
 @pytest.mark.parametrize("to", ["ssh://-oProxyCommand=x/y", "ssh://-lroot@h/y", "ssh://h:-1/y"])
 def test_no_name_is_an_option_of_ssh(tmp_path: Path, to: str) -> None:
     (tmp_path / "bundle").touch()
     with pytest.raises(Problem) as refused:
-        hand_over(Session(), {"path": str(tmp_path / "bundle"), "to": to}, Report())
+        handed(tmp_path / "bundle", to)
     assert refused.value.code == "ssh-address-wrong"
+
+
+def test_one_that_broke_off_goes_on(
+    two: Machine, orders: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """As a script has it, which keeps its ways to both machines: theirs alone breaks."""
+    whole = many_kernels(tmp_path / "kernels", kernels)
+    theirs = orders.parent / "theirs" / "orders"
+    theirs.parent.mkdir()
+    proxy = f"ProxyCommand {sys.executable} {breaking.__file__} {two.port} {theirs}\n"
+    with (two.folder / "own/config").open("a") as file:
+        file.write(proxy)
+    source = torchkeeper.open(two.place(tmp_path / "kernels"))
+    target = torchkeeper.open(f"ssh://other{two.home}/new")
+    for after, came in ((whole // 3, whole // 4), (whole // 3, whole // 2)):
+        breaking.order(theirs, "drop", after)
+        with pytest.raises(torchkeeper.Error) as raised:
+            source.copy(target, direct=True, secrets="allow")
+        assert raised.value.code == "ssh-lost" and "goes on" in raised.value.remedy
+        assert "ssh://other" in raised.value.what
+        assert not (two.home / "new").exists()
+        disk = [one.stat().st_blocks * 512 for one in kept(two.folder / "tmp")]
+        assert came < sum(disk) < whole
+    breaking.order(theirs)
+    assert source.copy(target, direct=True, secrets="allow").entries == 40
+    assert sum(breaking.counts(theirs)[-1]) < whole * 2 // 3
+    assert not left(two), "nothing is kept of what has arrived"
+    rows = [{(one.key, one.sha256) for one in torchkeeper.open(place).entries()}
+            for place in (tmp_path / "kernels", two.home / "new")]  # fmt: skip
+    assert rows[0] == rows[1] and len(rows[0]) == 40
+    for wrong in (torchkeeper.open(tmp_path / "kernels"), torchkeeper.open(two.home / "new")):
+        with pytest.raises(torchkeeper.Error) as raised:
+            wrong.copy(target, direct=True)
+        assert raised.value.code == "wrong-usage" and "two other" in raised.value.why
+
+
+def test_a_machine_that_is_not_meant_is_sent_nothing(
+    tk: Tk, two: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    """Of the same name there, with files of its own, and whatever comes is read."""
+    (tmp_path / "wrong").mkdir()
+    with started(tmp_path / "wrong") as wrong:
+        config(wrong)
+        own = two.folder / "own/config"
+        own.write_text(wrong.config.read_text().replace("Host there", "Host other"))
+        wrong.rc.write_text(
+            f"tmp={two.folder}/tmp; exec < <(tee ~/got; touch ~/end)\n"
+            'SSH_ORIGINAL_COMMAND=${SSH_ORIGINAL_COMMAND//"$tmp"//nowhere}'
+        )
+        source, target = two.place(fixture_cache), f"ssh://other{two.home}/new"
+        ran = tk("copy", "--json", "--direct", "--allow-secrets", source, target)
+        until = time.monotonic() + LONG
+        while not (wrong.home / "end").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert (wrong.home / "got").read_bytes() == b""
+    error = ran.objects[-1]["error"]
+    assert (ran.code, error["code"]) == (3, "ssh-direct"), ran
+    assert "may be another machine" in error["why"] and "No such file" in error["why"]
+    ended(two)
+    assert not left(two) and not (two.home / "new").exists()
+
+
+def test_one_that_says_nothing_is_not_waited_for(
+    two: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchkeeper.engine.resuming.SILENCE", 1.0)
+    two.rc.write_text("exec cat > /dev/null\n")
+    (tmp_path / "bundle").write_bytes(b"x")
+    with pytest.raises(Problem) as raised:
+        handed(tmp_path / "bundle", two.place("x"))
+    assert raised.value.params["why"] == "It said nothing for 1 seconds."
 
 
 @pytest.mark.slow
@@ -121,9 +200,9 @@ def test_why_it_cannot_is_told(
         own.write_text(own.read_text().replace("Host other", "Host x"))
     does = {
         "command": "echo only borg here >&2; exit 3",
-        "another program": "cat > /dev/null; exit 0",
-        "half": 'eval "head -c 1000 ${SSH_ORIGINAL_COMMAND#cat}"; cat > /dev/null; exit 0',
-        "full": "cat > /dev/full; exit",
+        "another program": "exit 0",
+        "half": 'eval "${SSH_ORIGINAL_COMMAND/&& cat/&& head -c 1000}"; exit 0',
+        "full": 'eval "${SSH_ORIGINAL_COMMAND% > *} > /dev/full"; exit',
     }
     two.rc.write_text(
         f'case "$SSH_ORIGINAL_COMMAND" in cat*) {does.get(how, ":")};; esac\n'

@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.pace import LONG
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, ended
 from torchkeeper.client.engines import far, ferry, line
+from torchkeeper.client.temporary import Ended
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.stores import parts
 
@@ -118,6 +120,41 @@ def test_what_is_cancelled_comes_no_further(there: Machine, orders: Path, tmp_pa
     assert counts[-1][1] < size / 2
 
 
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("stops", [user_error("cancelled", {}), KeyboardInterrupt(), Ended(15)])
+def test_what_is_cancelled_is_not_kept_there_and_what_breaks_is(
+    there: Machine, tmp_path: Path, stops: BaseException, begun: bool
+) -> None:
+    """Of several files, too; also of what had broken off before."""
+    files = [str(tmp_path / name) for name in "abc"]
+    for seed, name in enumerate(files):
+        bundle(Path(name), 60, seed)
+    if begun:
+        part = there.folder / "tmp/part"
+        part.write_bytes(Path(files[1]).read_bytes()[:2_000_000])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tempfile.tempdir", str(there.folder / "tmp"))
+            parts.keep(str(part))
+        part.unlink()
+    gone = 0
+
+    def told(done: int, size: int) -> None:
+        nonlocal gone
+        gone += done == size
+        if gone == 1 and 2_500_000 < done < size:
+            raise stops
+
+    with pytest.raises(type(stops)), ferry.sent("ssh://there", files, told):
+        pass
+    found = kept(there.folder / "tmp")
+    assert not found if not isinstance(stops, Ended) else len(found) >= 2, found
+    private = line.to("ssh://there").hello().folder
+    assert not os.listdir(private), "nothing fills the disk there while the line stands"
+    line.close_all()
+    ended(there)
+    assert kept(there.folder / "tmp") == found
+
+
 def test_a_file_without_an_end_is_not_waited_for(
     there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +218,9 @@ def test_what_is_old_or_too_much_goes_and_others_are_not_believed(
         parts.keep(str(tmp_path / f"{n}"))
         for path in kept(tmp_path):
             os.utime(path, (os.stat(path).st_mtime - 60,) * 2)
+    parts.keep(str(tmp_path / "1"), "ssh://gpu1")  # another's are counted apart
     assert sorted(os.path.getsize(one) for one in parts.there()) == [2, 3, 4, 5, 6, 7]
+    assert len(parts.there("ssh://gpu1")) == 1
     os.utime(parts.there()[0], (0, 0))
     assert len(parts.there()) == 5
     [folder] = tmp_path.glob("torchkeeper-parts-*")
@@ -193,7 +232,7 @@ def test_what_is_old_or_too_much_goes_and_others_are_not_believed(
     folder.chmod(0o777)
     assert parts.there() == []
     parts.keep(str(tmp_path / "1"))
-    assert len(list(folder.iterdir())) == 5
+    assert len(list(folder.iterdir())) == 6
 
 
 def test_of_two_transfers_none_takes_the_other_s_nor_learns_of_another_machine_s(
@@ -213,6 +252,51 @@ def test_of_two_transfers_none_takes_the_other_s_nor_learns_of_another_machine_s
         assert (missing == [(0, len(data[file]))]) == (not some)
         assert not used, "most of it is of the other"
     assert len(parts.there("ssh://gpu1")) == 1 and not parts.there() + parts.there("ssh://gpu2")
+
+
+class Spoiling(list[parts.Piece]):
+    """Pieces, of which all that is kept is cut short and goes, once they are looked at again."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[parts.Piece]:
+        self.looks += 1
+        if self.looks == 2:
+            for path in parts.there():
+                os.truncate(path, 1_500_000)
+                os.unlink(path)
+        return super().__iter__()
+
+
+def test_what_is_kept_may_go_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    data = bundle(tmp_path / "a", 60)
+    with (tmp_path / "a").open("rb") as stream:
+        pieces = Spoiling(parts.cut(stream, len(data)))
+    parts.keep(str(tmp_path / "a"))
+    with (tmp_path / "made").open("w+b") as made:
+        missing, _ = parts.fill(pieces, made)
+    [(begin, end)] = missing
+    assert 500_000 < begin <= 1_500_000 and end == len(data)
+    assert (tmp_path / "made").read_bytes()[:begin] == data[:begin]
+    # And what others make and remove all the time is no fault of this one.
+    (tmp_path / "a").write_bytes(data)
+    over = threading.Event()
+
+    def others() -> None:
+        while not over.is_set():
+            parts.keep(str(tmp_path / "a"))
+            parts.forget(*parts.there())
+
+    others_ = threading.Thread(target=others)
+    others_.start()
+    try:
+        for _ in range(30):
+            with (tmp_path / "made").open("w+b") as made:
+                parts.fill(pieces, made)
+    finally:
+        over.set()
+        others_.join()
 
 
 def test_what_is_kept_takes_the_room_of_what_has_come(

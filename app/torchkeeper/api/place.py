@@ -206,21 +206,19 @@ class Place:
             signers.check_policy(path, one)
         if not trust and any(one["status"] != "trusted" for one in signed.values()):
             raise _untrusted("imported")
-        sent = {x: ferry.send(self._machine, x) if self._machine else x for x in paths}
-        with self._asker.lock:  # the names that are told are those of the latest files
+        # The names that are told are those of the latest files.
+        with ferry.sent(self._machine, paths) as sent, self._asker.lock:
             env = self._tell_names(list(sent.values()), python)
             answer = self._asker.ask(
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env, cache=cache,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
-        if self._machine:
-            ferry.drop(sent.values())
         return _placed(self.name, answer.result, answer.left)
 
     def copy(
         self, to: Name | Place, filter: str = "", *, with_needed: bool = True,
         secrets: Secrets = "refuse", trust: bool = False, replace: bool = False,
-        python: Name | None = None,
+        python: Name | None = None, direct: bool = False,
     ) -> Placed:  # fmt: skip
         """Copy entries to another place, of any kind, as ``torchkeeper copy``. What is there stays.
 
@@ -229,10 +227,14 @@ class Place:
         secrets, python: as for ``export``.
         trust: as for ``import_``, if this place is a file.
         replace: replace a bundle that is there.
+        direct: from one machine to another by the ssh of the first, not by way of this one.
         """
         from torchkeeper.client import carrying
 
         target = to if isinstance(to, Place) else open(to)
+        if direct and len({self._machine, target._machine} - {""}) < 2:
+            why = "direct is for places on two other machines."
+            raise misuse("Nothing was copied.", why, "Leave it out.")
         into, from_file = target._scheme.becomes(target.name), carrying.is_bundle(self.name)
         brings = from_file and into != "bundle" and not trust
         if brings and (self._machine or self._signature(self.name)["status"] != "trusted"):
@@ -261,7 +263,9 @@ class Place:
             first, second = sorted((self._asker, target._asker), key=id)
             with first.lock, second.lock:
                 asks = partial(ask, self._asker, False), partial(ask, target._asker, brings)
-                done = crossing.copy(asked, *asks, lambda file: target._tell_names([file], given))
+                done = crossing.copy(
+                    asked, *asks, lambda file: target._tell_names([file], given), direct=direct
+                )
             return _placed(target.name, done, left)
         with self._asker.lock:
             names = from_file and into == "folder"

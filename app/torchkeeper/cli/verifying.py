@@ -123,11 +123,10 @@ def _unpack(
     left. signed: only if a trusted key has signed it. Raises UserError.
     """
     machine, file, made = far.machine_of(target), args.place, None
-    with asking(args, machine) as asker:
-        asker.only_signed = signed
-        if machine and not far.is_far(file):
-            file = ferry.send(machine, file, asker.carried)
-        elif not machine:
+    to = "" if far.is_far(file) else machine
+    with asking(args, machine) as asker, ferry.sent(to, [file], asker.carried) as sent:
+        asker.only_signed, file = signed, sent[file]
+        if not machine:
             [about] = carrying.tell(asker.engine, python, probes.environment(python), [file])
             made = about["made_in"]
         env = None if machine else python

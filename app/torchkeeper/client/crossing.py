@@ -5,7 +5,8 @@ goes over the connection, and is placed where they are to be.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,11 @@ from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyParams, CopyResult
-
-#: Asks an engine for an operation, with its parameters.
-Ask = Callable[[str, Mapping[str, object]], Any]
+    from torchkeeper.stores.parts import Stretch
 
 
 def copy(
-    asked: CopyParams, ask: Ask, ask_there: Ask, names: Callable[[str], str | None],
+    asked: CopyParams, ask: ferry.Ask, ask_there: ferry.Ask, names: Callable[[str], str | None],
     told: ferry.Told = lambda *_: None, direct: bool = False,
 ) -> CopyResult:  # fmt: skip
     """What comes of a copy. ask, ask_there: of the source, and of the target. names: has the target
@@ -56,9 +55,8 @@ def copy(
             if machine and not direct:
                 ferry.fetch(made, file, ask(TARGET, {"path": made})["size"], told=told)
         if direct:
-            sent = ferry.name(to)
+            sent = _handed_over(ask, ask_there, made, to)
             stack.callback(ferry.drop, [sent])
-            _hand_over(ask, ask_there, made, sent)
         else:
             sent = stack.enter_context(ferry.sent(to, [sent], told))[sent]
         env = names(sent) if named else None
@@ -90,21 +88,29 @@ def fetch_signed(
             raise user_error(e.code, {**e.params, "file": file}) from e  # as it is called
 
 
-def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:
-    """Have a machine send a file to a new one on another."""
-    source, to = parse(made).machine, parse(name)
-    why = tr("Its ssh ended well, but the file is not there. The name may be another machine’s "
-             "there, or the key may start another program.")  # fmt: skip
+def _handed_over(ask: ferry.Ask, ask_there: ferry.Ask, made: str, machine: str) -> str:
+    """The name on another machine of what a machine has sent there of its file."""
+    source, to = parse(made).machine, parse(machine)
+    elsewhere = tr("The name may be another machine’s there, or the key may start another program.")
+    why = tr("Its ssh ended well, but the file is not there.") + f" {elsewhere}"
+
+    def put(name: str, stretches: Sequence[Stretch]) -> None:
+        mark = secrets.token_hex(16)
+        ferry.write(name, [mark.encode()], keeps=True)
+        ask(HAND_OVER, {"path": made, "stretches": stretches, "to": name, "mark": mark})
+
     try:
-        ask(HAND_OVER, {"path": made, "to": name})
-        sent, come = ask(RESUME, {"path": made}), ask_there(RESUME, {"path": name})
-        if sent.get("pieces", 0) == come.get("pieces"):
-            return
+        pieces = ask(RESUME, {"path": made}).get("pieces", [])
+        sent = ferry.made_of(ask_there, machine, pieces, put)
+        if ask_there(RESUME, {"path": sent}).get("pieces", []) == pieces:
+            return sent
+        ferry.drop([sent])
     except UserError as e:
         if e.code not in ("ssh-direct", "output-unwritable"):
             raise
         if e.code == "ssh-direct":
-            why = line.shown(str(e.params.get("why")))
+            said = line.shown(str(e.params.get("why")))
+            why = f"{elsewhere}\n{said}" if e.params.get("elsewhere") else said
     about = {"source": source, "target": to.machine, "command": to.by_hand}
     error = user_error("ssh-direct", about)
     raise UserError(error.what, why, error.remedy, code=error.code, params={**about, "why": why})

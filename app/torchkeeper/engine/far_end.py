@@ -204,7 +204,7 @@ class Far(Mux):
             raise OSError(READ_ONLY)
         path = os.path.join(self._folder, name)
         if gone:
-            parts.forget(path)
+            (parts.leave if keeps else parts.forget)(path)
             return self.tell(ENDED, channel, status=0)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if writes else os.O_RDONLY
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -6,19 +6,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shlex
+import signal
 import subprocess
 import time
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.messages import bundles as msg
+from torchkeeper.engine.mux import SILENCE
 from torchkeeper.engine.session import Session
 from torchkeeper.stores import parts
 from torchkeeper.stores.ssh import parse
 
-#: Seconds between two looks at ssh; bytes that are read of what it says, and kept.
-_TURN, _SAYS, _SAID = 0.1, 1 << 16, 2000
+#: Seconds between two looks at ssh; bytes that are read of what it says, and kept; how it ends
+#: where the way is at fault, and not what it runs.
+_TURN, _SAYS, _SAID, _NO_WAY = 0.1, 1 << 16, 2000, 255
 
 
 def resume(_: Session, params: msg.ResumeParams, report: Report) -> msg.ResumeResult:
@@ -55,35 +59,58 @@ def resume(_: Session, params: msg.ResumeParams, report: Report) -> msg.ResumeRe
 
 
 def hand_over(_: Session, params: msg.HandOverParams, report: Report) -> msg.HandOverResult:
-    """Write the file ``path`` into the new file ``to``. Whether it has arrived says that machine.
-    Raises Problem("ssh-direct").
+    """Write these stretches of the file ``path`` into the file ``to``, but nothing before what is
+    in that, ``mark``, has come from there: the name may be another machine's here. Whether all has
+    arrived says that machine. Raises Problem("ssh-direct"), or ("ssh-lost") once something goes.
     """
-    to, pipe, said = parse(params["to"]), subprocess.PIPE, b""
-    does = to.command(f"cat > {shlex.quote(to.path)}", "BatchMode=yes")
+    to, pipe, mark, said = parse(params["to"]), subprocess.PIPE, params["mark"].encode(), b""
+    name, seen, goes, block = shlex.quote(to.path), False, False, b""
+    does = to.command(f"cat {name} && cat > {name}", "BatchMode=yes")
     try:
         with (
             open(params["path"], "rb") as file,
-            subprocess.Popen(does, stdin=file, stdout=pipe, stderr=subprocess.STDOUT) as ssh,
+            subprocess.Popen(does, 0, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT) as ssh,
         ):
-            assert ssh.stdout
-            size, hears = os.fstat(file.fileno()).st_size, ssh.stdout.fileno()
-            os.set_blocking(hears, False)
+            assert ssh.stdin and ssh.stdout
+            blocks, size = parts.blocks(file, params["stretches"]), os.fstat(file.fileno()).st_size
+            done = size - sum(end - begin for begin, end in params["stretches"])
+            into, out, hears = ssh.stdin.fileno(), ssh.stdout.fileno(), True
+            os.set_blocking(into, False)
+            os.set_blocking(out, False)
             try:
-                lives = True
+                lives, begun = True, time.monotonic()
                 while lives:
                     report.check()
-                    # Where ssh is in the file, we are, too.
-                    report.progress(os.lseek(file.fileno(), 0, os.SEEK_CUR), size, "bytes")
-                    time.sleep(_TURN)
+                    if not seen and time.monotonic() > begun + SILENCE:
+                        # What it has begun may wait for something to come.
+                        raise Problem("ssh-direct", why=f"It said nothing for {SILENCE:g} seconds.")
+                    report.progress(done, size, "bytes")
+                    select.select([out] * hears, [into] * goes, [], _TURN)
                     lives = ssh.poll() is None
                     # Not to its end: a master of connections, which ssh has begun, may hold it.
                     with contextlib.suppress(BlockingIOError):
-                        said = (said + os.read(hears, _SAYS))[-_SAID:]
+                        said += (more := os.read(out, _SAYS))
+                        hears = bool(more)
+                    if not seen and mark in said:
+                        seen, goes, said = True, True, said.partition(mark)[2]
+                    said = said[-_SAID:]
+                    if goes and not (block := block or next(blocks, b"")):
+                        goes = False
+                        ssh.stdin.close()
+                    try:
+                        count = os.write(into, block) if goes else 0
+                        done, block = done + count, block[count:]
+                    except BlockingIOError:
+                        continue
+                    except BrokenPipeError:  # its end says why
+                        goes = False
             finally:
                 ssh.kill()
     except OSError as e:
         raise Problem("ssh-direct", why=e.strerror or str(e)) from e
-    if ssh.returncode:
-        why = said.decode(errors="replace").strip()
-        raise Problem("ssh-direct", why=why or f"ssh ended with exit status {ssh.returncode}.")
+    if status := ssh.returncode:
+        why = said.decode(errors="replace").strip() or f"ssh ended with exit status {status}."
+        if seen and status in (_NO_WAY, -signal.SIGKILL):
+            raise Problem("ssh-lost", machine=to.machine, why=why)
+        raise Problem("ssh-direct", why=why, elsewhere=not seen and status != _NO_WAY)
     return {}

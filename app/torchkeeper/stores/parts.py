@@ -18,14 +18,15 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from typing import IO
 
 from torchkeeper.stores.atomic import handle_of
 
-#: Bytes of a file from which on it is worth it, and up to which; how many files are kept at most,
-#: two for each of three transfers, and seconds; how they are called: by the machine that they come
-#: from, for another is not to learn what is here of it.
+#: Bytes of a file from which on it is worth it, and up to which; how many files of a machine are
+#: kept at most, two for each of three transfers, and seconds; how they are called: by the machine
+#: that they come from, for another is not to learn what is here of it.
 LEAST, MOST, _FILES, _KEPT = 1 << 20, 1 << 38, 6, 7 * 86_400
 _NAME = re.compile(r"(?:[0-9a-f]{16}-)?[0-9a-f]{16}")
 #: Bytes of a piece at least, and how many pieces of that size a file has at most, as powers of two:
@@ -61,17 +62,21 @@ def there(machine: str = "") -> list[str]:
     """The files that something has come of from a machine, the latest first; "" are all that ask
     this one. What is too old goes, wherever it is from.
     """
-    found = {}
+    found, count, kept = dict[str, float](), Counter[str](), list[str]()
     with contextlib.suppress(OSError), os.scandir(_folder()) as entries:
-        ours = (x for x in entries if _NAME.fullmatch(x.name) and x.is_file(follow_symlinks=False))
-        found = {one.path: one.stat(follow_symlinks=False).st_mtime for one in ours}
-    latest = sorted(found, key=lambda path: -found[path])
+        for one in entries:
+            with contextlib.suppress(OSError):  # it has just gone
+                if _NAME.fullmatch(one.name) and one.is_file(follow_symlinks=False):
+                    found[one.path] = one.stat(follow_symlinks=False).st_mtime
     late = time.time() - _KEPT
-    for path in [one for n, one in enumerate(latest) if n >= _FILES or found[one] < late]:
-        latest.remove(path)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-    return [path for path in latest if os.path.basename(path).startswith(_of(machine))]
+    for path in sorted(found, key=lambda path: -found[path]):
+        count[of := os.path.basename(path).rpartition("-")[0]] += 1
+        if count[of] > _FILES or found[path] < late:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        elif of == _of(machine):
+            kept.append(path)
+    return kept
 
 
 def keep(file: str, machine: str = "") -> None:
@@ -116,11 +121,25 @@ def _copy(file: str, kept: str) -> None:
 def forget(*files: str) -> None:
     """Remove files, and what was kept of them."""
     for file in files:
-        with contextlib.suppress(OSError):
-            for one in [*(kept for kept in there() if os.path.samefile(kept, file)), file]:
-                os.unlink(one)
+        for one in [*there(), file]:
+            with contextlib.suppress(OSError):
+                if os.path.samefile(one, file):
+                    os.unlink(one)
     with contextlib.suppress(OSError):
         os.rmdir(_folder())
+
+
+def leave(file: str) -> None:
+    """Remove a file, but not what was kept of it if enough has come."""
+    with contextlib.suppress(OSError):
+        (os.unlink if worth(os.stat(file)) else forget)(file)
+
+
+def worth(about: os.stat_result) -> bool:
+    """Whether so much has come of a file that the next time is to go on with it: what is on the
+    disk, not what was said to come.
+    """
+    return about.st_blocks * 512 >= LEAST
 
 
 def cut(stream: IO[bytes], size: int) -> Iterator[Piece]:
@@ -153,33 +172,30 @@ def fill(
     """Put what is there of a file into one of this size; what is missing, and the files that most
     was taken of: another transfer may want the others. machine: as of ``there``. Raises OSError.
     """
-    size, at, missing, taken = (
-        sum(length for length, _ in pieces),
-        0,
-        list[Stretch](),
-        Counter[str](),
-    )
-    known = dict[Piece, tuple[str, int]]()
-    for path in there(machine):
-        begin = 0
-        with open(path, "rb") as part:
-            for piece in cut(part, size):
-                known.setdefault(piece, (path, begin))
-                begin += piece[0]
-    stream.truncate(size)
-    for piece in pieces:
-        end = at + piece[0]
-        if piece in known:
-            path, begin = known[piece]
-            taken[path] += piece[0]
-            with open(path, "rb") as part:
+    at, missing, taken = 0, list[Stretch](), Counter[IO[bytes]]()
+    known = dict[Piece, tuple[IO[bytes], int]]()
+    size = sum(length for length, _ in pieces)
+    with ExitStack() as opened:
+        for path in there(machine):
+            begin = 0
+            with contextlib.suppress(OSError):  # it has just gone; what is open stays
+                part: IO[bytes] = opened.enter_context(open(path, "rb"))
+                for piece in cut(part, size):
+                    known.setdefault(piece, (part, begin))
+                    begin += piece[0]
+        stream.truncate(size)
+        for piece in pieces:
+            end = at + piece[0]
+            try:
+                part, begin = known[piece]
                 scatter(blocks(part, [(begin, begin + piece[0])]), [(at, end)], stream)
-        elif missing and missing[-1][1] == at:
-            missing[-1] = missing[-1][0], end
-        else:
-            missing.append((at, end))
-        at = end
-    return missing, {one for one in taken if taken[one] * 2 > os.stat(one).st_blocks * 512}
+                taken[part] += piece[0]
+            except (KeyError, ValueError):  # it is not there, or has become shorter
+                joins = missing and missing[-1][1] == at
+                missing.append((missing.pop()[0] if joins else at, end))
+            at = end
+        sizes = {one: os.fstat(one.fileno()).st_blocks * 512 for one in taken}
+    return missing, {one.name for one in taken if taken[one] * 2 > sizes[one]}
 
 
 def blocks(stream: IO[bytes], stretches: Iterable[Stretch]) -> Iterator[bytes]:

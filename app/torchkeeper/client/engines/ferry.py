@@ -9,18 +9,20 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
 
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.temporary import Ended
 from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
 from torchkeeper.engine.protocol import IMPORT, RESUME
 from torchkeeper.stores import atomic, parts
 from torchkeeper.stores.names import SUFFIX
-from torchkeeper.stores.parts import Stretch
+from torchkeeper.stores.parts import Piece, Stretch
 from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Hears how many bytes of a file have gone or come, and how many it has.
 Told = Callable[[int, int], None]
+#: Asks an engine for an operation, with its parameters.
+Ask = Callable[[str, Mapping[str, object]], Any]
 
 
 def folder(machine: str) -> str:
@@ -43,48 +47,61 @@ def name(machine: str, suffix: str = SUFFIX) -> str:
 
 
 @contextlib.contextmanager
-def sent(machine: str, files: Sequence[str], told: Told) -> Iterator[dict[str, str]]:
-    """What ``send`` says of each file, which is there while it lasts, but for what the next time
-    goes on with; of this machine, "", its name. Raises UserError.
+def sent(
+    machine: str, files: Sequence[str], told: Told = lambda *_: None
+) -> Iterator[dict[str, str]]:
+    """What ``send`` says of each file, which is there while it lasts; of this machine, "", its
+    name. Raises UserError.
     """
-    there = {file: send(machine, file, told) if machine else file for file in files}
-    try:
+    there = dict[str, str]()
+    with _undone(there.values() if machine else ()):
+        for file in files:
+            there[file] = send(machine, file, told) if machine else file
         yield there
-    finally:
-        if machine:
-            drop(there.values())
+    if machine:
+        drop(there.values())
 
 
 def send(machine: str, file: str, told: Told = lambda *_: None) -> str:
     """The name of a file there that has the contents of one here. Raises UserError."""
     with failing_as("bundle-unreadable", file=file):
         size = os.path.getsize(file)
-        begun = parts.LEAST <= size < parts.MOST and line.to(machine).hello().parts
-        if begun and (made := _rest_sent(machine, file, size, told)):
-            return made
-    made = name(machine)
-    _put(machine, made, file, [(0, size)], told)
-    return made
+        put = partial(_put, file, told)
+        if parts.LEAST <= size < parts.MOST and line.to(machine).hello().parts:
+            try:
+                with Engine(machine) as engine, open(file, "rb") as source:
+                    return made_of(engine.call, machine, list(parts.cut(source, size)), put)
+            except UserError as e:
+                _unless_lost(e)
+        made = name(machine)
+        with _undone([made]):
+            put(made, [(0, size)])
+        return made
 
 
-def _rest_sent(machine: str, file: str, size: int, told: Told) -> str:
-    """As ``send``, where only what is missing there goes; "" where that cannot be."""
-    made, rest = name(machine), name(machine)
-    try:
-        with Engine(machine) as engine, open(file, "rb") as source:
-            asked: bundles.ResumeParams = {"pieces": list(parts.cut(source, size)), "output": made}
-            missing = [(x, y) for x, y in engine.call(RESUME, asked).get("missing", [(0, size)])]
+def made_of(
+    ask: Ask, machine: str, pieces: Sequence[Piece],
+    put: Callable[[str, Sequence[Stretch]], object],
+) -> str:  # fmt: skip
+    """The name of a file there that is made of these pieces; those that are there do not go again.
+    ask: an engine there. put: writes stretches of it into a new file there, by this name. Raises
+    UserError.
+    """
+    made, rest, size = name(machine), name(machine), sum(length for length, _ in pieces)
+    missing = whole = [(0, size)]
+    with _undone([made, rest]):
+        if parts.LEAST <= size < parts.MOST:
+            told = ask(RESUME, {"pieces": pieces, "output": made})
+            missing = [(x, y) for x, y in told.get("missing", whole)]
             edges = [edge for stretch in missing for edge in stretch]
             if sorted([0, *edges, size]) != [0, *edges, size]:
-                return ""  # of another file
-            _put(machine, rest, file, missing, told)
-            asked = {"path": rest, "stretches": missing, "output": made, "back": True}
-            engine.call(RESUME, asked)
+                missing = whole  # it is of another file
+        put(rest, missing)
+        if missing != whole:
+            ask(RESUME, {"path": rest, "stretches": missing, "output": made, "back": True})
             return made
-    except UserError as e:
-        _unless_lost(e)
-        drop([made, rest])
-        return ""
+    drop([made])
+    return rest
 
 
 def fetch(
@@ -104,9 +121,7 @@ def fetch(
             _take(source, missing, target.stream, size, told)
         except (UserError, KeyboardInterrupt) as e:
             target.stream.flush()
-            lost = not isinstance(e, UserError) or e.code == "ssh-lost"
-            # What is on the disk, not what was said to come.
-            if lost and os.fstat(target.stream.fileno()).st_blocks * 512 >= parts.LEAST:
+            if _broke(e) and parts.worth(os.fstat(target.stream.fileno())):
                 parts.keep(target.path, machine)
                 parts.forget(*used)  # which it has, too
             drop([made, source])
@@ -136,36 +151,71 @@ def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch
     return made, [(0, size)], set()
 
 
+def _broke(error: BaseException) -> bool:
+    """Whether it was the way that broke off, or this program: nobody has cancelled it."""
+    way = isinstance(error, UserError) and error.code.startswith("ssh-")
+    return way or isinstance(error, Ended)
+
+
 def _unless_lost(error: UserError) -> None:
-    """What fails here but for the connection is no reason not to carry all of a file."""
-    if error.code.startswith("ssh-"):
+    """What else fails here is no reason not to carry all of a file."""
+    if _broke(error) or error.code == "cancelled":
         raise error
 
 
-def drop(names: Iterable[str]) -> None:
-    """Remove files of the private folder there, unless the connection has ended."""
+@contextlib.contextmanager
+def _undone(names: Iterable[str]) -> Iterator[None]:
+    """Where it fails, remove files of the private folder there; but where it breaks off, not what
+    has come of them: the next time goes on with it.
+    """
+    try:
+        yield
+    except BaseException as e:
+        drop(names, _broke(e))
+        raise
+
+
+def drop(names: Iterable[str], keeps: bool = False) -> None:
+    """Remove files of the private folder there, unless the connection has ended. keeps: but not
+    what has come of them.
+    """
     for made in names:
         machine, _, path = made.rpartition("/")
         there = line.standing(parse(made).machine)
         if there and machine == f"{there.machine}{there.hello().folder}":
-            there.forget(path)
+            there.forget(path, keeps)
 
 
-def _put(machine: str, made: str, file: str, stretches: Sequence[Stretch], told: Told) -> None:
+def _put(file: str, told: Told, made: str, stretches: Sequence[Stretch]) -> None:
     """Write these stretches of a file into a new one there."""
     with failing_as("bundle-unreadable", file=file), open(file, "rb") as source:
         size = os.fstat(source.fileno()).st_size
-        there = line.to(machine)
-        channel = there.file(made.rpartition("/")[2], writes=True, keeps=size >= parts.LEAST)
-        assert channel.stdin
-        done = size - sum(end - begin for begin, end in stretches)
-        # Why it breaks is told below.
-        with contextlib.suppress(BrokenPipeError), channel.stdin as target:
-            for data in parts.blocks(source, stretches):
-                target.write(data)
-                done += len(data)
-                told(done, size)
+        data = parts.blocks(source, stretches)
+        write(made, _counted(data, stretches, size, told), size >= parts.LEAST)
+
+
+def write(made: str, data: Iterable[bytes], keeps: bool) -> None:
+    """Write a new file there. keeps: what has come of it also where it breaks off. Raises
+    UserError.
+    """
+    machine = parse(made).machine
+    channel = line.to(machine).file(made.rpartition("/")[2], writes=True, keeps=keeps)
+    assert channel.stdin
+    # Why it breaks is told below.
+    with contextlib.suppress(BrokenPipeError), channel.stdin as target:
+        target.writelines(data)
     _ended(machine, channel)
+
+
+def _counted(
+    data: Iterator[bytes], stretches: Sequence[Stretch], size: int, told: Told
+) -> Iterator[bytes]:
+    """What goes or comes of these stretches of a file; how far it is, is told."""
+    done = size - sum(end - begin for begin, end in stretches)
+    for block in data:
+        yield block
+        done += len(block)
+        told(done, size)
 
 
 def _take(
@@ -175,19 +225,11 @@ def _take(
     machine = parse(made).machine
     channel = line.to(machine).file(made.rpartition("/")[2], writes=False)
     assert channel.stdout
-    done = size - sum(end - begin for begin, end in stretches)
-
-    def come(source: IO[bytes]) -> Iterator[bytes]:
-        nonlocal done
-        while data := source.read(parts.BLOCK):
-            yield data
-            done += len(data)
-            told(done, size)
-
     why = ""
     try:
         with channel.stdout as source:
-            parts.scatter(come(source), stretches, target)
+            come = iter(lambda: source.read(parts.BLOCK), b"")
+            parts.scatter(_counted(come, stretches, size, told), stretches, target)
     except ValueError:
         why = tr("It sends another number of bytes than it says.")
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -190,10 +190,12 @@ class Line(mux.Mux):
         asked = {"file": name, "writes": writes, "keeps": keeps}
         return self._begin({0: True} if writes else {1: False}, asked)
 
-    def forget(self, name: str) -> None:
-        """Remove a file of the private folder there. Waits, but not for long."""
+    def forget(self, name: str, keeps: bool = False) -> None:
+        """Remove a file of the private folder there; keeps: but not what has come of it. Waits, but
+        not for long.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._begin({}, {"file": name, "gone": True}).wait(mux.PATIENCE)
+            self._begin({}, {"file": name, "gone": True, "keeps": keeps}).wait(mux.PATIENCE)
 
     def join(self, server: str, handle: int) -> None:
         """Have a server that the machine reaches at the other end of a socket, after a line there

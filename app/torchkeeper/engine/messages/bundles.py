@@ -214,10 +214,12 @@ class ResumeResult(TypedDict, total=False):
 
 
 class HandOverParams(TypedDict):
-    """to: a new file on another machine, by its name (``stores.ssh``)."""
+    """to: a file on another machine, by its name (``stores.ssh``), which has ``mark`` in it."""
 
     path: str
+    stretches: list[tuple[int, int]]
     to: str
+    mark: str
 
 
 HandOverResult = Nothing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client import carrying, crossing
-from torchkeeper.client.engines import asking, far, ferry
+from torchkeeper.client.engines import asking, far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine import protocol
@@ -27,11 +27,6 @@ _EVERY = 0.1
 Told = Callable[..., None]
 #: Hears what a job has found, or its rows.
 Heard = Callable[[Job, list[Any]], None]
-
-
-def sent(machine: str, files: Sequence[str], told: Told) -> dict[str, str]:
-    """Carry files to a machine. Returns the name there of each."""
-    return {file: ferry.send(machine, file, told) for file in files}
 
 
 class Carried(QObject):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,7 +23,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Naming, Signing, Step, Steps, Values, unpacked
-from torchkeeper.gui.jobs.crossing import Carried, sent
+from torchkeeper.gui.jobs.crossing import Carried
 from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
@@ -352,18 +353,20 @@ class Operations(QObject):
             header = any(about.claims["unportable"] for about in abouts)
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
-            there = {file: file for file in files}
+            there, sent = {file: file for file in files}, ExitStack()
             if machine:
-                there = yield self._look(sent, machine, files, self._carried.of(job))
+                goes = ferry.sent(machine, files, self._carried.of(job))
+                there = yield self._look(sent.enter_context, goes)
             elif header:
                 # To prepare is offered only where the next program would have to wait.
                 job.asked["offer_prepare"] = not (yield self._look(preparing.prepared))
             manifests = {there[file]: one for file, one in seen.items()}
             more = {"manifests": manifests} if manifests else {}
-            result = yield from ask({"files": list(there.values()), **more})
-            if machine:
-                yield self._look(ferry.drop, list(there.values()))
-            return result
+            try:
+                return (yield from ask({"files": list(there.values()), **more}))
+            finally:
+                if machine:
+                    self._engines.background(Listener(), sent.close)
 
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
