@@ -138,6 +138,7 @@ COMMANDS = {
     "export": Command(
         CARRY, "bundles:export", "write entries to a bundle",
         (("torchkeeper export cache -o model.torchcache", "all of it, in one file"),
+         ("torchkeeper export a.bin b.bin -o both.bin", "two mega-caches, as one"),
          ("torchkeeper export cache -o new.torchcache --filter 'age<1d' --with-needed", "news"),
          ("torchkeeper export cache -o - | ssh host torchkeeper import - --into cache --trust",
           "straight to another machine")),

@@ -27,7 +27,9 @@ CHANGES = frozenset({
     protocol.IMPORT, protocol.COPY,
 })  # fmt: skip
 #: Parameters that name places and files: all texts in them, names of values included.
-PLACED = frozenset({"place", "into", "output", "files", "file", "nearest", "manifests", "vouched"})
+PLACED = frozenset({
+    "place", "also", "into", "output", "files", "file", "nearest", "manifests", "vouched",
+})  # fmt: skip
 #: Parameters that name an entry by its path in a place.
 WITHIN = frozenset({"path", "items"})
 #: Parameters whose texts name no file that is opened.

@@ -57,10 +57,14 @@ class KindOutcomes(Outcomes):
 
 
 class PlanExportParams(OfPlace, total=False):
-    """needs: with what the entries need."""
+    """needs: with what the entries need. also: places of which what the filter means goes, too.
+    mega: as a mega-cache, without what that cannot hold.
+    """
 
     select: Select
     needs: bool
+    also: Sequence[str]
+    mega: bool
     builders: Builders | None
     secrets: Secrets | None
 
@@ -86,10 +90,14 @@ class _ExportParams(OfPlace):
 
 
 class ExportParams(_ExportParams, total=False):
-    """sign: it appears when it is signed, and is held until then."""
+    """sign: it appears when it is signed, and is held until then. The others are as of
+    PlanExportParams.
+    """
 
     select: Select
     needs: bool
+    also: Sequence[str]
+    mega: bool
     replace: bool
     sign: bool
     builders: Builders | None
