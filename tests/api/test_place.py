@@ -146,6 +146,26 @@ def test_nothing_is_exported_where_nothing_matches(clean_291: Path, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_several_places_are_exported_to_one_mega_cache(
+    clean_291: Path, kept_215: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "both.bin"
+    with (
+        torchkeeper.open(clean_291) as place,
+        torchkeeper.open(kept_215 / "mega-cache.bin") as other,
+        torchkeeper.open(made) as both,
+    ):
+        done = place.export(made, also=[other], secrets="allow")
+        wanted = {one.key for one in [*place.entries("kind:fxgraph"), *other.entries()]}
+        found = both.entries()
+        assert done.entries == len(found)
+        assert {one.key for one in found if one.kind == "fxgraph"} <= wanted
+        assert {one.key for one in other.entries()} <= {one.key for one in found}
+        with pytest.raises(torchkeeper.Error) as error:
+            place.export(made, sign=tmp_path / "key")
+        assert code_of(error) == "wrong-usage"
+
+
 @ANYWHERE
 def test_an_import_needs_trust(clean_291: Path, tmp_path: Path) -> None:
     bundle, cache = tmp_path / "b.torchcache", tmp_path / "cache"
@@ -173,7 +193,7 @@ def test_several_folders_are_one_bundle_and_each_goes_to_its_place(
 ) -> None:
     bundle, home = tmp_path / "b.torchcache", tmp_path / "home"
     with torchkeeper.open(clean_291) as place:
-        made = place.export(bundle, others=[kernels])
+        made = place.export(bundle, also=[kernels])
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(home / "inductor"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(home / "triton"))
     with pytest.raises(torchkeeper.Error) as error:

@@ -100,6 +100,24 @@ def test_secrets_stay_where_they_are(
     assert not (there.home / "new").exists()
 
 
+def test_places_of_two_machines_go_into_one_file(
+    tk: Tk, there: Machine, fixture_cache: Path, kept_215: Path, tmp_path: Path
+) -> None:
+    made, mine = tmp_path / "both.bin", kept_215 / "mega-cache.bin"
+    far = there.place(fixture_cache)
+    ran = tk("export", "--json", "--allow-secrets", far, mine, "-o", made)
+    assert ran.code == 0
+    only = {"fxgraph", "aotautograd", "autotune", "pgo", "precompile"}
+    wanted = {one for one in keys(tk, fixture_cache) | keys(tk, mine) if one[0] in only}
+    left = {(one["kind"], one["key"]) for one in ran.result["left"]}
+    assert keys(tk, made) <= wanted
+    assert {(kind, key) for kind, key, _ in wanted - keys(tk, made)} <= left
+    # What is told of the other machine's is told of it by its name.
+    files = {one.get("file") for one in ran.result["left"]}
+    assert not any(one and "crossing" in one for one in files)
+    line.close_all()
+
+
 @pytest.mark.slow
 def test_what_is_to_be_signed_is_not_sent_unsigned(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path

@@ -31,7 +31,7 @@ from torchkeeper.client.secrets import named
 from torchkeeper.client.words.problems import unseen_users, user_of_place
 from torchkeeper.engine import protocol
 from torchkeeper.stores import query
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.names import is_mega_cache, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets as Sent
@@ -137,9 +137,10 @@ class Place:
     def export(
         self, path: Name, filter: str = "", *, secrets: Secrets = "refuse",
         with_needed: bool = False, replace: bool = False, sign: Name | None = None,
-        python: Name | None = None, others: Iterable[Name | Place] = (),
+        also: Iterable[Name | Place] = (), python: Name | None = None,
     ) -> Exported:  # fmt: skip
-        """Write entries to a bundle, as ``torchkeeper export``.
+        """Write entries to a bundle, or to a mega-cache of PyTorch if the file is called ``*.bin``,
+        as ``torchkeeper export``.
 
         secrets: what to do if the entries hold passwords or keys. ``"refuse"`` writes nothing and
         raises Error("secrets-found"); ``"redact"`` replaces them; ``"without"`` leaves out the
@@ -147,24 +148,29 @@ class Place:
         with_needed: also export what the entries need.
         replace: replace a file that is there; else that is Error("output-exists").
         sign: a private SSH key, or the public half of one that ssh-agent holds.
+        also: other places on the same machine, whose entries go into the same file. What two have
+        is written once; where they differ, this place counts, then the others in their order.
         python: the interpreter whose torch filled the place; by default
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
-        others: more folders of the machine, whose entries go into the same bundle.
         """
         from torchkeeper.client import carrying, signers
         from torchkeeper.client.engines import ferry
 
-        more = [(one if isinstance(one, Place) else open(one)).name for one in others]
         key, output = None if sign is None else _file(sign), _file(path)
+        if key and is_mega_cache(output):
+            raise misuse("A mega-cache cannot be signed.", "", "Name a file *.torchcache.")
+        every = [also] if isinstance(also, str | os.PathLike | Place) else also
+        others = [one.name if isinstance(one, Place) else open(one).name for one in every]
         if key:
             signers.check_key(key)
         facts = self._maker(python)
         made = ferry.name(self._machine) if self._machine else output
         with self._asker.lock:  # a bundle that is to be signed waits for that in the process
             answer = self._ask(
-                protocol.EXPORT, output=made, others=more, select=self._select(filter, python),
+                protocol.EXPORT, output=made, select=self._select(filter, python),
                 needs=with_needed, replace=replace, secrets=_sent(secrets),
                 builders=carrying.builders(facts), sign=bool(key) and not self._machine,
+                also=others, mega=is_mega_cache(output),
             )  # fmt: skip
             done: bundles.ExportResult = answer.result
             size = done["size"]

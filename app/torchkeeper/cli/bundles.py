@@ -23,17 +23,16 @@ from torchkeeper.client.words.outcomes import ARRIVED, failures, held
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.names import is_mega_cache, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.engine.messages import Select, bundles
+    from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages import entries as entries_msg
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.places import ListResult
     from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.stores.shapes import Space
-    from torchkeeper.verdict.probed import Env
 
 
 class Inside(NamedTuple):
@@ -60,11 +59,13 @@ TRUST = "You import code: PyTorch will run it the next time a program compiles w
 
 def add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument("places", metavar="PLACE", type=looking.place, nargs="+",
-                         help="a cache folder, a bundle or a redis:// server; ssh://HOST/PATH is "
-                         "a folder or a bundle on another machine; several folders of one machine "
-                         "make one bundle")  # fmt: skip
+                         help="a cache folder, a bundle, a mega-cache or a redis:// server; "
+                         "ssh://HOST/PATH is a folder or a bundle on another machine; of several, "
+                         "what two have is written once, and where they differ the first "
+                         "counts")  # fmt: skip
     command.add_argument("-o", "--output", metavar="FILE", type=streams.file, required=True,
-                         help="the bundle to write, by custom *.torchcache; “-” is standard "
+                         help="the bundle to write, by custom *.torchcache; *.bin is a mega-cache, "
+                         "for torch.compiler.load_cache_artifacts; “-” is standard "
                          "output")  # fmt: skip
     output.flag(command, "--with-needed", "also write what the entries need: graphs, code and "
                 "kernels")  # fmt: skip
@@ -77,26 +78,36 @@ def add_export(command: argparse.ArgumentParser) -> None:
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
-    # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
-    # itself, and where there is nothing, that is said at once.
-    args.place = args.places[0]
-    maker = leaving.maker_of(args, args.place) if carrying.may_have_objects(args.place) else None
+    args.places = list(dict.fromkeys(args.places))
+    if args.key and is_mega_cache(args.output):
+        raise output.misuse(
+            "A mega-cache cannot be signed.", "PyTorch’s format has no place for a signature.",
+            "Leave --sign out, or write a bundle: -o FILE.torchcache.",
+        )  # fmt: skip
     if args.key and not args.dry_run:
         check_key(args.key)
-    with streams.going(args) as file:
-        return _export(args, file, maker)
+    with streams.going(args) as file, crossing.together(args) as (args.places, left):
+        return _export(args, file, left)
 
 
-def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
+def _export(args: argparse.Namespace, file: str, left: list[LeftFinding]) -> int:
+    places: list[str] = args.places
+    # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
+    # itself, and where there is nothing, that is said at once.
+    built = next(filter(carrying.may_have_objects, places), None)
+    maker = leaving.maker_of(args, built) if built else None
     with asking(args) as asker:
-        select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
+        asker.left += left
+        asked: bundles.PlanExportParams = {
+            "place": places[0], "also": places[1:], "needs": args.with_needed,
+            "select": {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)},
+            "secrets": args.secrets, "builders": carrying.builders(maker),
+            "mega": is_mega_cache(args.output),
+        }  # fmt: skip
         if args.dry_run:
-            return _plan_export(args, asker, select, maker, file)
+            return _plan_export(args, asker, asked, file)
         with leaving.telling_secrets(args, asker):
-            answer = crossing.exported(
-                asker, file, not args.no_clobber, args.key, **_of(args), select=select,
-                needs=args.with_needed, secrets=args.secrets, builders=carrying.builders(maker),
-            )  # fmt: skip
+            answer = crossing.exported(asker, file, not args.no_clobber, args.key, **asked)
             told = {**answer, "leaks": leaving.secrets_found(asker)}
     output.remark(args, [carrying.undescribed(answer)])
     shown = "standard output" if args.output == streams.STREAM else answer["output"]
@@ -104,13 +115,10 @@ def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
 
 
 def _plan_export(
-    args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None, file: str
+    args: argparse.Namespace, asker: Asker, asked: bundles.PlanExportParams, file: str
 ) -> int:
     with leaving.telling_secrets(args, asker):
-        answer: bundles.PlanExportResult = asker.ask(
-            protocol.PLAN_EXPORT, **_of(args), select=select, needs=args.with_needed,
-            secrets=args.secrets, builders=carrying.builders(maker),
-        )  # fmt: skip
+        answer: bundles.PlanExportResult = asker.ask(protocol.PLAN_EXPORT, **asked)
     output.remark(args, [carrying.undescribed(answer)])
     if answer["lacking"] and not args.json:
         short = say.count(answer["lacking"], "entry", "entries")
@@ -133,12 +141,6 @@ def _plan_export(
     told = {**answer, "leaks": leaving.secrets_found(asker), **target}
     code = asker.end(args, EXPORT, told, args.output, dry=True)
     return code or leaving.blocked_by_secrets(args, answer["leaks"])
-
-
-def _of(args: argparse.Namespace) -> dict[str, object]:
-    """The places that are exported."""
-    first, *others = args.places
-    return {"place": first, "others": others} if others else {"place": first}
 
 
 def room(needed: int, space: Space) -> str:

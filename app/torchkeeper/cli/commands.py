@@ -142,6 +142,7 @@ COMMANDS = {
         (("torchkeeper export cache -o model.torchcache", "all of it, in one file"),
          ("torchkeeper export cache ~/.triton/cache ~/.deep_gemm -o server.torchcache",
           "all that a server needs"),
+         ("torchkeeper export a.bin b.bin -o both.bin", "two mega-caches, as one"),
          ("torchkeeper export cache -o new.torchcache --filter 'age<1d' --with-needed", "news"),
          ("torchkeeper export cache -o - | ssh host torchkeeper import - --into cache --trust",
           "straight to another machine")),

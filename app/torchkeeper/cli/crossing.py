@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import leaving, signing
 from torchkeeper.cli.asking import Asker
-from torchkeeper.client import carrying, crossing
+from torchkeeper.client import carrying, crossing, temporary
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import CALLED
 from torchkeeper.engine.protocol import COPY, EXPORT
+from torchkeeper.stores.names import SUFFIX
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
+    from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.verdict.probed import Env
 
     class Exported(bundles.ExportResult, total=False):
@@ -53,6 +56,41 @@ def exported(
     if "signature" in answer:
         answer["size"] = os.path.getsize(file)
     return answer
+
+
+@contextlib.contextmanager
+def together(args: argparse.Namespace) -> Iterator[tuple[list[str], list[LeftFinding]]]:
+    """Places that are all on one machine, and what was left where they were: where those of a
+    command are on several, a bundle of what is meant comes from each other one. Raises UserError.
+    """
+    places: list[str] = list(args.places)
+    left: list[LeftFinding] = []
+    with contextlib.ExitStack() as stack:
+        if len(set(map(far.machine_of, places))) > 1:
+            folder = stack.enter_context(temporary.folder("crossing"))
+            for number, place in enumerate(args.places):
+                if far.is_far(place):
+                    file = os.path.join(folder, f"{number}{SUFFIX}")
+                    CALLED[file] = place
+                    places[number] = file if _brought(args, place, file, left) else ""
+        yield list(filter(None, places)) or args.places[:1], left
+
+
+def _brought(
+    args: argparse.Namespace, place: str, file: str, left: list[LeftFinding]
+) -> bundles.ExportResult | None:
+    """A bundle here of what is meant of a place elsewhere; None where that is nothing."""
+    maker = leaving.maker_of(args, place) if carrying.may_have_objects(place) else None
+    with Engine(far.machine_of(place)) as engine:
+        asker = Asker(engine, args.json)
+        # What comes to a folder of the user's is read by nobody else.
+        answer = exported(
+            asker, file, place=place, needs=args.with_needed, secrets="allow",
+            select={"filter": args.filter, "envs": known(engine, args.filter, args.env)},
+            builders=carrying.builders(maker),
+        )  # fmt: skip
+    left += asker.left
+    return answer if answer["entries"] else None
 
 
 def copy(args: argparse.Namespace) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import COUNTS, Problem, tally
 from torchkeeper.artifacts.report import Report
@@ -28,22 +28,23 @@ from torchkeeper.engine.session import (
     tell_refused,
 )
 from torchkeeper.stores.bundles import signing
-from torchkeeper.stores.bundles.bundle import Bundle, Told
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.bundles.export import OfKind, Planned, export, going, plan
-from torchkeeper.stores.bundles.parts import Makers, environment
+from torchkeeper.stores.bundles.parts import Environment, Makers, environment
 from torchkeeper.stores.caches import cache_of, home_of
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.gathered import Gathered
 from torchkeeper.stores.folders.importing import Imported, import_bundles
 from torchkeeper.stores.folders.placing import Counts, Outcomes, compare
-from torchkeeper.stores.items import Item, Left, Source, Taken
+from torchkeeper.stores.items import Item, Source, Taken
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.preconditions import space
-from torchkeeper.stores.store import Going, Lost, Store
+from torchkeeper.stores.several import Gathered, SeveralMakers
+from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Tally
+    from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import bundles as msg
     from torchkeeper.engine.messages.entries import CompareParams, CompareResult, CompareRow
 
@@ -53,37 +54,30 @@ def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.E
     ``sign`` it has no name until ``attach_signature`` is asked for, and is gone with this engine.
     """
     output, hold = path_of(params["output"]), bool(params.get("sign"))
-    stores = _stores(session, params, report)
-    store, select = stores[0], params.get("select", {})
-    store.be_patient()
     try:
-        needs = bool(params.get("needs"))
-        carried = carrying(select, with_needed=needs)
-        choose = chosen_with_needed if needs else chosen_of
-        every = [choose(session, one, select, report, carried=carried) for one in stores]
-        chosen, source, left, stays = _held(stores, every, report)
-        screen = screen_of(session, params, report, left, "bundle")
-        replace = bool(params.get("replace", True))
-        makers = cleared(makers_of(store, params), params)
-        session.hold_unsigned(None)
-        done = export(chosen, source, output, report, left, replace, makers, hold, screen)
-        session.hold_unsigned(done.held)
+        with _gathered(session, params, report, patient=True) as some:
+            left = partial(tell_left, report)
+            screen = screen_of(session, params, report, left, "bundle")
+            replace = bool(params.get("replace", True))
+            session.hold_unsigned(None)
+            done = export(
+                some.chosen, some.source, output, report, left, replace, some.makers, hold, screen,
+                mega=bool(params.get("mega")),
+            )  # fmt: skip
+            session.hold_unsigned(done.held)
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost
-    finally:
-        for one in stores:
-            one.close()
     result: msg.ExportResult = {
         "entries": done.entries,
         "files": done.files,
         "bytes": done.bytes,
         "content_bytes": done.bytes,
-        "stays": stays,
+        "stays": some.stays,
         "output": os.path.abspath(output),
         "size": done.size,
         "objects": done.objects,
         "described": done.described,
-        "maker": _maker_said(makers),
+        "maker": _maker_said(some.makers),
         "leaks": screen.told.to_json(),
     }
     if done.held:
@@ -91,29 +85,71 @@ def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.E
     return result
 
 
+class _Gathered(NamedTuple):
+    """What is to be exported, and whence its bytes come. stays: what is of no use elsewhere.
+    lacking: how many entries would be without graphs that they need and that their place has.
+    """
+
+    chosen: list[Described]
+    source: Source
+    makers: Makers | None
+    stays: Tally
+    lacking: int
+
+
+@contextlib.contextmanager
+def _gathered(
+    session: Session,
+    params: msg.ExportParams | msg.PlanExportParams,
+    report: Report,
+    patient: bool = False,
+) -> Iterator[_Gathered]:
+    """What a selection means of ``place``, and its filter of each place that goes ``also``."""
+    select, needs = params.get("select", {}), bool(params.get("needs"))
+    also = params.get("also", ())
+    choose = chosen_with_needed if needs else chosen_of
+    of_all: Select = {"filter": select.get("filter", ""), "envs": select.get("envs")}
+    some, makers, stay, short = (
+        Gathered(),
+        list[tuple[Makers | None, list[Described]]](),
+        tally(()),
+        0,
+    )
+    with contextlib.ExitStack() as ends:
+        for place in (params["place"], *also):
+            store = ends.enter_context(session.store(place_of(place), report))
+            if patient:
+                store.be_patient()
+            # What two places have is told by its digest.
+            carried = carrying(select, with_needed=needs) if patient and not also else None
+            chosen = choose(session, store, select, report, carried=carried)
+            part = not patient and not needs and is_part(select)
+            if part and any(one.facts.get("fx_keys") for one in chosen):
+                short += lacking(chosen, chosen_with_needed(session, store, select, report))
+            chosen, stays = entries_among(chosen)
+            for name in COUNTS:
+                stay[name] += stays[name]
+            left = partial(tell_left, report, file=place if also else None)
+            held, source = store.for_bundle(chosen, left)
+            taken = some.add(held, source, left)
+            makers.append((cleared(makers_of(store, params), params), taken))
+            select = of_all
+        told = makers[0][0]
+        if also:
+            told = SeveralMakers(makers) if any(one for one, _ in makers) else None
+        yield _Gathered(some.chosen, some if also else source, told, stay, short)
+
+
 def plan_export(
     session: Session, params: msg.PlanExportParams, report: Report
 ) -> msg.PlanExportResult:
     """What ``export`` of a selection would write, and ``left`` findings for what would stay out."""
-    with contextlib.ExitStack() as stack:
-        stores = _stores(session, params, report)
-        for store in stores:
-            stack.enter_context(store)
-        select, every = params.get("select", {}), list[list[Described]]()
-        short = 0
-        for store in stores:
-            if params.get("needs"):
-                every.append(chosen_with_needed(session, store, select, report))
-                continue
-            every.append(chosen_of(session, store, select, report))
-            if any(one.facts.get("fx_keys") for one in every[-1]) and is_part(select):
-                whole = chosen_with_needed(session, store, select, report)
-                short += lacking(every[-1], whole)
-        chosen, source, left, stays = _held(stores, every, report)
+    with _gathered(session, params, report) as some:
+        left, mega = partial(tell_left, report), bool(params.get("mega"))
         screen = screen_of(session, params, report, left, "bundle", dry=True)
-        chosen, source = screen.described(going(chosen, source, left), source)
-        makers = cleared(makers_of(stores[0], params), params)
-        planned = plan(chosen, source, report, left, makers)
+        leaving = going(some.chosen, some.source, left, mega)
+        chosen, source = screen.described(leaving, some.source)
+        planned = plan(chosen, source, report, left, some.makers, mega)
     return {
         **_counts_said(planned),
         "content_bytes": planned.bytes,
@@ -125,10 +161,10 @@ def plan_export(
         "made_in": planned.made_in,
         "objects": planned.objects,
         "described": planned.described,
-        "maker": _maker_said(makers),
+        "maker": _maker_said(some.makers),
         "leaks": screen.told.to_json(),
-        "lacking": short,
-        "stays": stays,
+        "lacking": some.lacking,
+        "stays": some.stays,
     }
 
 
@@ -145,37 +181,8 @@ def _maker_said(makers: Makers | None) -> msg.Maker | None:
     if makers is None:
         return None
     torch = makers.origin["torch"] if makers.origin else None
-    return {"what": "bundle" if isinstance(makers, Told) else "environment", "torch": torch}
-
-
-def _stores(
-    session: Session, params: msg.ExportParams | msg.PlanExportParams, report: Report
-) -> list[Store]:
-    """The places that a bundle is made of. Several are folders: raises Problem("place-not-folder")
-    for what is none.
-    """
-    places = [params["place"], *params.get("others", ())]
-    stores = [session.store(place_of(place), report) for place in places]
-    for store in stores if len(stores) > 1 else ():
-        if not store.on_disk:
-            raise Problem("place-not-folder", place=store.place)
-    return stores
-
-
-def _held(
-    stores: Sequence[Store], every: Sequence[Iterable[Described]], report: Report
-) -> tuple[list[Described], Source, Left, Tally]:
-    """What a bundle can hold of what was chosen in each place, whence its bytes come, who hears of
-    the rest, and what of it are no entries.
-    """
-    left, parts, stays = partial(tell_left, report), list[Going](), tally(())
-    for store, chosen in zip(stores, every, strict=True):
-        some, others = entries_among(chosen)
-        parts.append(store.for_bundle(some, left))
-        for name in COUNTS:
-            stays[name] += others[name]
-    source = parts[0][1] if len(parts) == 1 else Gathered(parts)
-    return [one for some, _ in parts for one in some], source, left, stays
+    alone = isinstance(makers, Environment)
+    return {"what": "environment" if alone else "bundle", "torch": torch}
 
 
 @contextlib.contextmanager

@@ -28,8 +28,7 @@ CHANGES = frozenset({
 })  # fmt: skip
 #: Parameters that name places and files: all texts in them, names of values included.
 PLACED = frozenset({
-    "place", "into", "output", "files", "file", "nearest", "manifests", "vouched",
-    "others",
+    "place", "also", "into", "output", "files", "file", "nearest", "manifests", "vouched",
 })  # fmt: skip
 #: Parameters that name an entry by its path in a place.
 WITHIN = frozenset({"path", "items"})

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 #: What a file that is to be a bundle is called.
 SUFFIX = ".torchcache"
+#: And one that is to be a mega-cache, as PyTorch's own examples call it.
+MEGA_SUFFIX = ".bin"
+
+
+def is_mega_cache(file: str) -> bool:
+    """Whether a file that is to be written is called as a mega-cache is."""
+    return file.endswith(MEGA_SUFFIX)
 
 
 class Scheme:

@@ -7,7 +7,7 @@ listed is seen when they are copied, or before where their digests are asked for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from torchkeeper.artifacts import layout
@@ -114,6 +114,20 @@ def portable(chosen: Iterable[Described], left: Left) -> list[Described]:
             taken.append(one)
         except Problem as problem:
             left(one.item, problem)
+    return taken
+
+
+def current(chosen: Sequence[Described], left: Left) -> list[Described]:
+    """Those without profiles that a later one of the same place takes the place of, which go to
+    ``left``: a program saves one each time that it learns something.
+    """
+    last = {one.item.path: one for one in chosen if one.entry.kind == "pgo"}
+    taken = []
+    for one in chosen:
+        if last.get(one.item.path, one) is one:
+            taken.append(one)
+        else:
+            left(one.item, Problem("superseded"))
     return taken
 
 

@@ -54,7 +54,7 @@ def ask(
 def _servers(params: Mapping[str, object]) -> list[str]:
     """The servers among the places of a request that may want a password."""
     places = [str(params.get(name) or "") for name in ("place", "into")]
-    for name in ("nearest", "places"):
+    for name in ("nearest", "places", "also"):
         several = params.get(name)
         places += map(str, several if isinstance(several, list) else ())
     return [one for one in dict.fromkeys(places) if scheme_of(one).may_want_password]

@@ -41,8 +41,8 @@ _OPERATIONS = frozenset({
 DETACHED = frozenset({protocol.WARM, protocol.RUN})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
-    "place", "places", "into", "output", "file", "files", "nearest", "beside", "manifests", "sent",
-    "scratch", "folder", "trace", "others",
+    "place", "places", "also", "into", "output", "file", "files", "nearest", "beside", "manifests",
+    "sent", "scratch", "folder", "trace",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"

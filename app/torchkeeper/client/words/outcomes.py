@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
-    "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
-    "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
-    "object-unproven", "kernel-of-device", "has-secrets",
+    "redis-only", "newer-goes", "named-before", "kind-not-in-mega-cache", "part-of-artifact",
+    "same-place", "object-torch", "object-python", "object-compiler", "object-libc",
+    "object-command", "object-cpu", "object-misclaimed", "object-unproven", "kernel-of-device",
+    "has-secrets",
 })  # fmt: skip
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")

@@ -57,11 +57,14 @@ class KindOutcomes(Outcomes):
 
 
 class PlanExportParams(OfPlace, total=False):
-    """needs: with what the entries need. others: folders whose entries go into the same bundle."""
+    """needs: with what the entries need. also: places of which what the filter means goes, too.
+    mega: as a mega-cache, without what that cannot hold.
+    """
 
-    others: Sequence[str]
     select: Select
     needs: bool
+    also: Sequence[str]
+    mega: bool
     builders: Builders | None
     secrets: Secrets | None
 
@@ -87,11 +90,14 @@ class _ExportParams(OfPlace):
 
 
 class ExportParams(_ExportParams, total=False):
-    """sign: it appears when it is signed, and is held until then. others: as of a plan."""
+    """sign: it appears when it is signed, and is held until then. The others are as of
+    PlanExportParams.
+    """
 
-    others: Sequence[str]
     select: Select
     needs: bool
+    also: Sequence[str]
+    mega: bool
     replace: bool
     sign: bool
     builders: Builders | None

@@ -27,7 +27,7 @@ from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record
 from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK, digest_of, is_group, payload_digest, portable_bytes
-from torchkeeper.stores.offering import homes, mega_key
+from torchkeeper.stores.offering import current, homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
 from torchkeeper.stores.preconditions import unwritable
 from torchkeeper.stores.screening import Alarm, Screen
@@ -80,8 +80,10 @@ def export(
     makers: Makers | None = None,
     hold: bool = False,
     screen: Screen | None = None,
+    mega: bool = False,
 ) -> Exported:
     """Write the entries to a bundle at ``output``, which appears when it is whole and on the disk.
+    mega: to a mega-cache instead, as ``torch.compiler.load_cache_artifacts`` reads it.
 
     What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
     nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
@@ -100,7 +102,7 @@ def export(
         raise Problem("output-exists", file=output)
     made: AtomicFile | None = None
     whence = Singly(source)
-    whole = holdable(chosen, whence, left)
+    whole = holdable(chosen, whence, left, mega)
     try:
         mode = None
         with contextlib.suppress(FileNotFoundError):
@@ -117,7 +119,8 @@ def export(
             out.seek(0)
             out.truncate()
             done = Progress(report, sum(one.item.size for one in taken))
-            written = _write(taken, alone, out, done, report, stay, Record(makers), search)
+            write_all = _write_mega_cache if mega else _write
+            written = write_all(taken, alone, out, done, report, stay, Record(makers), search)
             for what in stays:  # once, although a secret has it written again
                 left(*what)
             done.end()
@@ -133,7 +136,7 @@ def export(
             if screen:
                 some, origin = screen.described(_of(chosen, whole), source)
                 whence = Singly(origin)
-                whole = holdable(some, whence, stay)
+                whole = holdable(some, whence, stay, mega)
             exported = write(whole, whence, None)
         if exported.entries:
             made.stream.flush()
@@ -155,14 +158,20 @@ def export(
     return exported
 
 
-def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:
-    """Those that a bundle can hold, each on its own, in its order; the others go to ``left``."""
+def holdable(
+    chosen: Sequence[Described], alone: Singly, left: Left, mega: bool = False
+) -> list[Described]:
+    """Those that a bundle, or a mega-cache, can hold, each on its own, in its order; the others go
+    to ``left``.
+    """
     taken = []
     seen: set[tuple[str, str]] = set()
-    for one in chosen:
+    for one in current(chosen, left):
         try:
             # Two of a place's may have one home, where caches lie inside it.
             home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
+            if mega and one.entry.kind not in MEGA:
+                raise Problem("kind-not-in-mega-cache")
             if home in seen:
                 raise Problem("same-place")
             taken.append(alone.of(one))
@@ -173,9 +182,11 @@ def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Des
     return sorted(taken, key=_order)
 
 
-def going(chosen: Sequence[Described], source: Source, left: Left) -> list[Described]:
+def going(
+    chosen: Sequence[Described], source: Source, left: Left, mega: bool = False
+) -> list[Described]:
     """Those that are ``holdable``, as they are in their place: what stays is not searched."""
-    return _of(chosen, holdable(chosen, Singly(source), left))
+    return _of(chosen, holdable(chosen, Singly(source), left, mega))
 
 
 def _of(chosen: Sequence[Described], taken: Iterable[Described]) -> list[Described]:
@@ -248,6 +259,26 @@ def _write(
 
     members.add(manifest.NAME, manifest.MAX_SIZE, listing)
     members.close()
+    return exported
+
+
+def _write_mega_cache(
+    taken: list[Described],
+    source: Source,
+    stream: BufferedRandom,
+    done: Progress,
+    report: Report,
+    left: Left,
+    _: Record,
+    screen: Screen | None,
+) -> Exported:
+    exported = Exported()
+    writer = megacache.Writer(stream)
+    for one in _mega_cache(taken, _Reading(source, done, screen), writer, left):
+        exported.add(one, _listed(one, one.entry.sha256 or ""))
+    if screen:
+        screen.clear()
+    writer.close(report)
     return exported
 
 
@@ -456,15 +487,18 @@ class Planned:
 
 
 def plan(
-    chosen: Iterable[Described],
+    chosen: Sequence[Described],
     source: Source,
     report: Report,
     left: Left,
     makers: Makers | None = None,
+    only_mega: bool = False,
 ) -> Planned:
-    """What exporting these entries comes to. What would stay out goes to ``left``."""
+    """What exporting these entries comes to, to a bundle or only a mega-cache. What would stay out
+    goes to ``left``.
+    """
     record, alone = Record(makers), Singly(source)
-    taken = holdable(chosen, alone, left)
+    taken = holdable(chosen, alone, left, only_mega)
     sections = [
         (megacache.TYPE_OF_KIND[kind], ones)
         for kind in MEGA
@@ -476,7 +510,8 @@ def plan(
         members.add(manifest.MEGA_CACHE, mega, True)
     for one in taken:
         report.check()
-        files = tuple(_planned_files(one, alone)) if one.entry.kind in FILES else ()
+        kept = one.entry.kind in FILES and not only_mega
+        files = tuple(_planned_files(one, alone)) if kept else ()
         for file in files:
             members.add(file.path, file.size, file.size > MAY_BE_BIG)
         built = record.add(one.item, alone, files)
@@ -490,7 +525,7 @@ def plan(
         entries=len(taken),
         files=sum(one.item.count for one in taken),
         bytes=sum(entry.size for entry in entries),
-        size=members.size,
+        size=mega if only_mega else members.size,
         kinds=[
             OfKind(kind, len(some), sum(one.files for one in some), sum(one.size for one in some))
             for kind, some in by_kind

@@ -185,6 +185,10 @@ WORDS: dict[str, Words] = {
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name, and stays.", "{path}"),
     "newer-goes": Words("A newer payload of this key was taken; a server has one for each key."),
+    "named-before": Words(
+        "A place that is named before has another payload of this key; that one was taken."
+    ),
+    "kind-not-in-mega-cache": Words("A mega-cache cannot hold entries of this kind; a bundle can."),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
     "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
