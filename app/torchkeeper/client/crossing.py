@@ -15,7 +15,7 @@ from torchkeeper.client.engines import far, ferry, line
 from torchkeeper.client.signers import check_policy, signers_file
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, SIGNATURE, TARGET
+from torchkeeper.engine.protocol import COPY, FACTS, HAND_OVER, RESUME, SIGNATURE, TARGET
 from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.stores.ssh import parse
 
@@ -36,6 +36,8 @@ def copy(
     machine, to = far.machine_of(source), far.machine_of(target)
     named = scheme_of(target).becomes(target) == "folder"
     first: CopyResult | None = None
+    if not scheme_of(target).is_files:  # whether it answers, and to whom, before all that is made
+        ask_there(FACTS, {"place": target, "items": []})
     if os.path.isfile(source):
         check_policy(source, ask(SIGNATURE, {"file": source, "signers": signers_file()}))
     with ExitStack() as stack:
