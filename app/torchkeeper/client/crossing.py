@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.client import temporary
 from torchkeeper.client.engines import far, ferry, line
 from torchkeeper.client.signers import check_policy, signers_file
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine.protocol import COPY, FACTS, HAND_OVER, RESUME, SIGNATURE, TARGET
 from torchkeeper.stores.names import SUFFIX, scheme_of
@@ -93,6 +93,4 @@ def _handed_over(ask: ferry.Ask, ask_there: ferry.Ask, made: str, machine: str) 
         if e.code == "ssh-direct":
             said = line.shown(str(e.params.get("why")))
             why = f"{elsewhere}\n{said}" if e.params.get("elsewhere") else said
-    about = {"source": source, "target": to.machine, "command": to.by_hand}
-    error = user_error("ssh-direct", about)
-    raise UserError(error.what, why, error.remedy, code=error.code, params={**about, "why": why})
+    raise line.no_way("ssh-direct", why, source=source, target=to.machine, command=to.by_hand)
