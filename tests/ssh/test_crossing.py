@@ -13,6 +13,7 @@ from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.stores import parts
 
 ALONE = ("--filter", "kind:fxgraph", "--alone")
 
@@ -85,7 +86,10 @@ def test_what_is_to_be_signed_is_not_sent_unsigned(
         tk("signers", "require", "off")
 
 
-def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
+def test_files_go_and_come_as_they_are(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
     told: list[tuple[int, int]] = []
@@ -94,6 +98,7 @@ def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
         with pytest.raises(UserError) as raised:
             ferry.fetch(made, str(tmp_path / "c"), size)
         assert raised.value.code == "ssh-misspoken"
+        assert not parts.there("ssh://there"), "what lies is not kept"
     made = ferry.send("ssh://there", str(tmp_path / "a"), lambda *far: told.append(far))
     assert told[-1] == (len(data), len(data))
     ferry.fetch(made, str(tmp_path / "b"), len(data))

@@ -65,7 +65,7 @@ def hand_over(_: Session, params: msg.HandOverParams, report: Report) -> msg.Han
     """
     to, pipe, mark, said = parse(params["to"]), subprocess.PIPE, params["mark"].encode(), b""
     name, left, seen, hears = shlex.quote(to.path), [*params["stretches"]][::-1], False, True
-    does = to.command(f"cat {name} && cat > {name}", "BatchMode=yes")
+    does = to.command(f"cat {name}; cat > {name}", "BatchMode=yes")
     try:
         with (
             open(params["path"], "rb") as file,

@@ -153,13 +153,12 @@ def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch
 
 def _broke(error: BaseException) -> bool:
     """Whether it was the way that broke off, or this program: nobody has cancelled it."""
-    way = isinstance(error, UserError) and error.code.startswith("ssh-")
-    return way or isinstance(error, Ended)
+    return isinstance(error, Ended) or (isinstance(error, UserError) and error.code == "ssh-lost")
 
 
 def _unless_lost(error: UserError) -> None:
-    """What else fails here is no reason not to carry all of a file."""
-    if _broke(error) or error.code == "cancelled":
+    """What fails here but for the way is no reason not to carry all of a file."""
+    if error.code.startswith("ssh-") or error.code == "cancelled":
         raise error
 
 
