@@ -263,13 +263,13 @@ def places(window: Window, *more: Path) -> None:
         window.places.add(str(path), exists=path.exists(), bundle=path.is_file())
 
 
-def spot(window: Window, path: Path) -> QPoint:
+def spot(window: Window, path: Path | str) -> QPoint:
     """The middle of a place, in the list."""
     shown = window.places_pane.list
     return shown.visualRect(window.places.index(window.places.row_of(str(path)))).center()
 
 
-def hold_over(window: Window, path: Path) -> QPoint:
+def hold_over(window: Window, path: Path | str) -> QPoint:
     """Move the pointer to a place, with the button held: the table hears of it."""
     screen = window.places_pane.list.viewport().mapToGlobal(spot(window, path))
     at = window.table.viewport().mapFromGlobal(screen)

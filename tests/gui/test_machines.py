@@ -24,6 +24,7 @@ from pytestqt.qtbot import QtBot
 from tests.cli.test_warm import processes_under
 from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_copying import aim, ask, hold_over
 from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_inspector import GRAPH, choose, first
@@ -47,6 +48,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.activity.shown import mark, words
 from torchkeeper.gui.background import ways
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
@@ -535,6 +537,66 @@ def test_a_copy_goes_between_machines(
     assert said.startswith("7 new (") and job.result["entries"] == 7, list(job.log)
     assert window.place == there.place(bundle)
     assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
+
+
+def test_entries_go_between_a_machine_and_a_server(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, kept_291: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Chosen in the dialog, and dropped on it in the list; others read there, so that secrets are
+    asked about.
+    """
+    monkeypatch.setattr(secrets, "_given", {})
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    monkeypatch.setattr("tempfile.tempdir", os.environ["HOME"])
+    with serving(tmp_path / "redis", "--requirepass", "a word") as server:
+        window = open_window()
+        window.places.add(server.url)
+        place = opened(qtbot, window, there, kept_291)
+        window.head.box.setText("kind:fxgraph")
+        settle(qtbot)
+        dialog = ask(qtbot, window, server.url)
+        assert dialog.news.text().startswith(f"7 entries to {server.url} ("), dialog.news.text()
+        assert not dialog.direct.isVisible() and dialog.secrets.undecided
+        dialog.secrets.choose("allow")
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        job = window.jobs.jobs[0]
+        assert job.error is not None and job.error.code == "password-needed", list(job.log)
+        dialog.close()
+        window.engines.give(server.url, "a word", Listener())
+        window.table.selectAll()
+        settle(qtbot)
+        drag(window)
+        at = hold_over(window, server.url)
+        assert aim(window) == server.url
+        mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
+        dialog = open_dialog(qtbot, window, CopyDialog)
+        qtbot.waitUntil(lambda: dialog.known and dialog.target.path == server.url)
+        dialog.needed.setChecked(False)
+        qtbot.waitUntil(lambda: dialog.known)
+        dialog.secrets.choose("allow")
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        job = window.jobs.jobs[0]
+        assert job.state is State.DONE, (job.error, list(job.log))
+        assert (job.result["entries"], job.result["what"]) == (7, "server")
+        window.open_paths([server.url])
+        shown(qtbot, window, server.url)
+        assert window.entries.total == 7
+        into = there.place("new")
+        dialog = ask(qtbot, window, into)
+        assert dialog.news.text().startswith("7 entries to there ("), dialog.news.text()
+        dialog.secrets.choose("allow")
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        job = window.jobs.jobs[0]
+        assert job.state is State.DONE, (job.error, list(job.log))
+        files = {one.name: one.read_bytes() for one in kept_291.glob("fxgraph/*/*/*")}
+        new = (there.home / "new").glob("fxgraph/*/*/*")
+        assert files == {one.name: one.read_bytes() for one in new}
+        assert window.places.row_of(into) >= 0 and place != into
+        assert not scratch()
 
 
 def test_a_cancelled_transfer_leaves_nothing(

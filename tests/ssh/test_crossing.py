@@ -15,6 +15,7 @@ from tests.stores.test_jit_carrying import mine
 from tests.stores.test_jits import machine, paths, serving
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.stores import parts
 
 __all__ = ["machine", "serving"]
 
@@ -165,7 +166,10 @@ def test_what_comes_from_there_is_signed_here(
     assert "export --sign" in stays.objects[-1]["error"]["remedy"]
 
 
-def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
+def test_files_go_and_come_as_they_are(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
     told: list[tuple[int, int]] = []
@@ -174,6 +178,7 @@ def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
         with pytest.raises(UserError) as raised:
             ferry.fetch(made, str(tmp_path / "c"), size)
         assert raised.value.code == "ssh-misspoken"
+        assert not parts.there("ssh://there"), "what lies is not kept"
     made = ferry.send("ssh://there", str(tmp_path / "a"), lambda *far: told.append(far))
     assert told[-1] == (len(data), len(data))
     ferry.fetch(made, str(tmp_path / "b"), len(data))

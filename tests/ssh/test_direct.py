@@ -201,7 +201,7 @@ def test_why_it_cannot_is_told(
     does = {
         "command": "echo only borg here >&2; exit 3",
         "another program": "exit 0",
-        "half": 'eval "${SSH_ORIGINAL_COMMAND/&& cat/&& head -c 1000}"; exit 0',
+        "half": 'eval "${SSH_ORIGINAL_COMMAND/; cat/; head -c 1000}"; exit 0',
         "full": 'eval "${SSH_ORIGINAL_COMMAND% > *} > /dev/full"; exit',
     }
     two.rc.write_text(

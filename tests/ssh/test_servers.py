@@ -101,6 +101,36 @@ def test_every_command_takes_it(
     assert "a-secret-word" not in (there.folder / "seen").read_text()
 
 
+def test_entries_go_between_a_machine_and_a_server(
+    tk: Tk, there: Machine, server: Server, fixture_cache: Path
+) -> None:
+    """Each way, whether the server is near or behind the machine; no word of it is there."""
+    password = {"TORCHKEEPER_REDIS_PASSWORD": "a-secret-word"}
+    source = there.place(fixture_cache)
+    some = "--json", "--filter", "kind:fxgraph", "--alone"
+    for n, place in enumerate((server.url, THERE + server.url)):
+        server("FLUSHALL")
+        server("CONFIG", "SET", "requirepass", "a-secret-word")
+        locked = tk("copy", *some, "--allow-secrets", source, place)
+        assert locked.objects[-1]["error"]["code"] == "password-needed", locked
+        dry = tk("copy", *some, "--allow-secrets", "--dry-run", source, place, **password)
+        assert (dry.code, dry.result["entries"]) == (0, 7), dry
+        ran = tk("copy", *some, "--allow-secrets", source, place, **password)
+        assert (ran.code, ran.result["entries"], ran.result["what"]) == (0, 7, "server"), ran
+        assert (ran.result["place"], ran.result["into"]) == (source, place)
+        again = tk("copy", *some, "--allow-secrets", source, place, **password)
+        assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 7)
+        back = tk("copy", *some, "--allow-secrets", place, there.place(f"new{n}"), **password)
+        assert (back.code, back.result["entries"], back.result["what"]) == (0, 7, "folder"), back
+        server.commands(("AUTH", "a-secret-word"), ("CONFIG", "SET", "requirepass", ""))
+        keys = server("KEYS", "*")
+        assert isinstance(keys, list) and len(keys) == 7
+        files = {one.name: one.read_bytes() for one in fixture_cache.glob("fxgraph/*/*/*")}
+        new = (there.home / f"new{n}").glob("fxgraph/*/*/*")
+        assert files == {one.name: one.read_bytes() for one in new}
+    assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
+
+
 @pytest.mark.slow
 def test_what_is_wrong_is_told_as_of_one_that_is_near(there: Machine, server: Server) -> None:
     """And all over one connection."""

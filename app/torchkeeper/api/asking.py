@@ -101,7 +101,7 @@ class Asker:
         #: Held over several requests that belong together.
         self.lock = threading.RLock()
         self._busy = self._ends = False
-        self._tried: set[str] = set()
+        self._unlock: Callable[[str], bool] = lambda _: False
         self._end: weakref.finalize[..., Any] | None = None
         self._engine: Engine | None = None
 
@@ -139,6 +139,7 @@ class Asker:
             try:
                 if self._engine is None:
                     self._engine = Engine(self._python)
+                    self._unlock = asking.any_password(self._engine.call)
                     self._end = weakref.finalize(self, self._engine.close_and_wait)
                 yield self._engine
             except Error as error:
@@ -153,18 +154,6 @@ class Asker:
                 if self._ends:
                     self.close()
 
-    def _unlock(self, place: str) -> bool:
-        """Tell the engine the password for any server, once."""
-        from torchkeeper.client import secrets
-
-        password = secrets.for_any()
-        if password is None or place in self._tried:
-            return False
-        self._tried.add(place)
-        assert self._engine
-        self._engine.call(protocol.SECRET, {"place": place, "password": password})
-        return True
-
     def close(self) -> None:
         """End the engine; it is started again when something is asked. In a listener: once what is
         asked has come to its end.
@@ -176,7 +165,6 @@ class Asker:
             if self._end is not None:
                 self._end()
             self._engine = self._end = None
-            self._tried.clear()
 
 
 interpreters.heeding.append(

@@ -57,8 +57,8 @@ class Asker:
         self._pace = Pace()
         #: What is carried just now.
         self._now = ""
-        #: Servers that were tried with the password for any, and of which one was typed.
-        self._tried: set[str] = set()
+        #: Tells a server the password for any; the servers of which one was typed.
+        self._any = requests.any_password(self._call)
         self._typed: set[str] = set()
         #: Whether bundles are taken only from the user's signers, whatever is required.
         self.only_signed = False
@@ -85,13 +85,12 @@ class Asker:
         """Tell the engine a password for any server, then a typed one; whether there was one."""
         from torchkeeper.client import secrets
 
-        password = None if place in self._tried else secrets.for_any()
-        if password is None:
-            if place in self._typed or not output.can_ask():
-                return False
-            self._typed.add(place)
-            password = output.ask_password(f"Password for {printable(place)}: ")
-        self._tried.add(place)
+        if self._any(place):
+            return True
+        if place in self._typed or not output.can_ask():
+            return False
+        self._typed.add(place)
+        password = output.ask_password(f"Password for {printable(place)}: ")
         secrets.give(place, password)
         self._call(protocol.SECRET, {"place": place, "password": password})
         return True

@@ -19,7 +19,7 @@ from torchkeeper.client.kept import protected
 from torchkeeper.client.signers import check_key, signers_file
 from torchkeeper.client.words import leaks as runnable
 from torchkeeper.client.words import say, verdicts
-from torchkeeper.client.words.outcomes import ARRIVED, failures, held
+from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT
@@ -300,18 +300,13 @@ def copy(args: argparse.Namespace) -> int:
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
     if len(machines) > 1:
-        return crossing.copy(args)
-    with asking(args, far.machine_of(args.source)) as asker:
-        asker.only_signed = signed
-        env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
-        try:
-            with leaving.telling_secrets(args, asker):
-                asked = crossing.asked(args, asker.engine, maker)
-                answer: bundles.CopyResult = asker.ask(COPY, **asked, env=env)
-        except KeyboardInterrupt:
-            if scheme_of(args.target).keeps_part and not args.dry_run:
-                output.note(ARRIVED)
-            raise
+        answer, asker = crossing.copied(args)
+    else:
+        with asking(args, far.machine_of(args.source)) as asker:
+            asker.only_signed = signed
+            env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
+            asked = crossing.asked(args, asker.engine, maker)
+            answer = crossing.ask(args, asker, COPY, {**asked, "env": env})
     found = leaving.secrets_found(asker) if answer["leaks"] else None
     code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
     return code or leaving.blocked_by_secrets(args, answer["leaks"])

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import leaving, signing
+from torchkeeper.cli import leaving, output, signing
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing, temporary
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.outcomes import ARRIVED
 from torchkeeper.client.words.problems import CALLED
 from torchkeeper.engine.protocol import COPY, EXPORT
-from torchkeeper.stores.names import SUFFIX
+from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
@@ -93,13 +94,6 @@ def _brought(
     return answer if answer["entries"] else None
 
 
-def copy(args: argparse.Namespace) -> int:
-    """torchkeeper copy, where the places are on two machines."""
-    done, asker = copied(args)
-    found = leaving.secrets_found(asker) if done["leaks"] else None
-    return asker.end(args, COPY, {**done, "leaks": found}, args.target, dry=args.dry_run)
-
-
 def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
     """The result, and the asker that heard which entries were left out. Raises UserError."""
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
@@ -113,7 +107,7 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
             here = partial(carrying.here_of, None if objects else args.env, [file], to.machine)
             return leaving.tell_names(args, to, [file], here)[0]
 
-        asks = partial(_ask, args, there), partial(_ask, args, asker)
+        asks = partial(ask, args, there), partial(ask, args, asker)
         what = asked(args, from_, maker)
         done = crossing.copy(what, *asks, names, asker.carried, args.direct)
         asker.left += there.left
@@ -130,6 +124,14 @@ def asked(args: argparse.Namespace, engine: Engine, maker: Env | None) -> bundle
     }  # fmt: skip
 
 
-def _ask(args: argparse.Namespace, asker: Asker, op: str, asked: Mapping[str, object]) -> Any:
-    with leaving.telling_secrets(args, asker) if op == COPY else contextlib.nullcontext():
+def ask(args: argparse.Namespace, asker: Asker, op: str, asked: Mapping[str, object]) -> Any:
+    """The result of an operation of a copy; what stays where it is stopped is told."""
+    if op != COPY:
         return asker.ask(op, **asked)
+    with leaving.telling_secrets(args, asker):
+        try:
+            return asker.ask(op, **asked)
+        except KeyboardInterrupt:
+            if scheme_of(str(asked["into"])).keeps_part and not asked["dry"]:
+                output.note(ARRIVED)
+            raise

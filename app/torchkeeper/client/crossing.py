@@ -15,7 +15,7 @@ from torchkeeper.client.engines import far, ferry, line
 from torchkeeper.client.signers import check_policy, sign, signers_file
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, SIGNATURE, TARGET
+from torchkeeper.engine.protocol import COPY, FACTS, HAND_OVER, RESUME, SIGNATURE, TARGET
 from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.stores.ssh import parse
 
@@ -36,6 +36,8 @@ def copy(
     machine, to = far.machine_of(source), far.machine_of(target)
     named = scheme_of(target).becomes(target) == "folder"
     first: CopyResult | None = None
+    if not scheme_of(target).is_files:  # whether it answers, and to whom, before all that is made
+        ask_there(FACTS, {"place": target, "items": []})
     if os.path.isfile(source):
         check_policy(source, ask(SIGNATURE, {"file": source, "signers": signers_file()}))
     with ExitStack() as stack:
@@ -111,6 +113,4 @@ def _handed_over(ask: ferry.Ask, ask_there: ferry.Ask, made: str, machine: str) 
         if e.code == "ssh-direct":
             said = line.shown(str(e.params.get("why")))
             why = f"{elsewhere}\n{said}" if e.params.get("elsewhere") else said
-    about = {"source": source, "target": to.machine, "command": to.by_hand}
-    error = user_error("ssh-direct", about)
-    raise UserError(error.what, why, error.remedy, code=error.code, params={**about, "why": why})
+    raise line.no_way("ssh-direct", why, source=source, target=to.machine, command=to.by_hand)

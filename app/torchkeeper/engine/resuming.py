@@ -20,8 +20,8 @@ from torchkeeper.engine.session import Session
 from torchkeeper.stores import parts
 from torchkeeper.stores.ssh import parse
 
-#: Seconds between two looks at ssh; bytes that are read of what it says, and kept; how it ends
-#: where the way is at fault, and not what it runs.
+#: Seconds between two looks at ssh; bytes of what it says and hears at once, and that are kept; how
+#: it ends where the way is at fault, and not what it runs.
 _TURN, _SAYS, _SAID, _NO_WAY = 0.1, 1 << 16, 2000, 255
 
 
@@ -64,46 +64,50 @@ def hand_over(_: Session, params: msg.HandOverParams, report: Report) -> msg.Han
     arrived says that machine. Raises Problem("ssh-direct"), or ("ssh-lost") once something goes.
     """
     to, pipe, mark, said = parse(params["to"]), subprocess.PIPE, params["mark"].encode(), b""
-    name, seen, goes, block = shlex.quote(to.path), False, False, b""
-    does = to.command(f"cat {name} && cat > {name}", "BatchMode=yes")
+    name, left, seen, hears = shlex.quote(to.path), [*params["stretches"]][::-1], False, True
+    does = to.command(f"cat {name}; cat > {name}", "BatchMode=yes")
     try:
         with (
             open(params["path"], "rb") as file,
             subprocess.Popen(does, 0, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT) as ssh,
         ):
             assert ssh.stdin and ssh.stdout
-            blocks, size = parts.blocks(file, params["stretches"]), os.fstat(file.fileno()).st_size
-            done = size - sum(end - begin for begin, end in params["stretches"])
-            into, out, hears = ssh.stdin.fileno(), ssh.stdout.fileno(), True
+            size = os.fstat(file.fileno()).st_size
+            done = size - sum(end - begin for begin, end in left)
+            into, out = ssh.stdin.fileno(), ssh.stdout.fileno()
             os.set_blocking(into, False)
             os.set_blocking(out, False)
             try:
-                lives, begun = True, time.monotonic()
+                lives, latest = True, time.monotonic() + SILENCE
                 while lives:
                     report.check()
-                    if not seen and time.monotonic() > begun + SILENCE:
-                        # What it has begun may wait for something to come.
-                        raise Problem("ssh-direct", why=f"It said nothing for {SILENCE:g} seconds.")
                     report.progress(done, size, "bytes")
-                    select.select([out] * hears, [into] * goes, [], _TURN)
+                    if not seen and time.monotonic() > latest:  # it may wait for what is to come
+                        raise Problem("ssh-direct", why=f"It said nothing for {SILENCE:g} seconds.")
+                    select.select([out] * hears, [into] * bool(seen and left), [], _TURN)
                     lives = ssh.poll() is None
                     # Not to its end: a master of connections, which ssh has begun, may hold it.
                     with contextlib.suppress(BlockingIOError):
                         said += (more := os.read(out, _SAYS))
                         hears = bool(more)
                     if not seen and mark in said:
-                        seen, goes, said = True, True, said.partition(mark)[2]
+                        seen, said = True, said.partition(mark)[2]
                     said = said[-_SAID:]
-                    if goes and not (block := block or next(blocks, b"")):
-                        goes = False
+                    if seen and not left:
                         ssh.stdin.close()
-                    try:
-                        count = os.write(into, block) if goes else 0
-                        done, block = done + count, block[count:]
-                    except BlockingIOError:
-                        continue
-                    except BrokenPipeError:  # its end says why
-                        goes = False
+                    elif seen:
+                        begin, end = left.pop()
+                        some = os.pread(file.fileno(), min(end - begin, _SAYS), begin)
+                        try:
+                            count = os.write(into, some)
+                        except BlockingIOError:
+                            count = 0
+                        except BrokenPipeError:  # it takes no more, and says why
+                            left.clear()
+                            continue
+                        done += count
+                        if some and begin + count < end:
+                            left.append((begin + count, end))
             finally:
                 ssh.kill()
     except OSError as e:

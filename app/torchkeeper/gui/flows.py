@@ -464,9 +464,7 @@ class Flows(QObject):
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
         near = context.places.beside(place)
-        # To a server of another machine's, or from there, a password may be asked for.
-        others = [one for one in context.places.places if one.path != place and not one.bundle and (
-            one in near or not (one.server or scheme_of(place).may_want_password))]  # fmt: skip
+        others = [one for one in context.places.places if one.path != place and not one.bundle]
         takers = (one.path for one in others if one in near and one.takes and one.exists)
         return self._open(CopyDialog(
             context.window, context.engines,

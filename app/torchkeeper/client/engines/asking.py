@@ -51,6 +51,22 @@ def ask(
                 raise
 
 
+def any_password(call: Call) -> Callable[[str], bool]:
+    """As ``unlock`` of ``ask``: tells each server the password for any, once."""
+    tried = set[str]()
+
+    def unlock(place: str) -> bool:
+        from torchkeeper.client import secrets
+
+        password = None if place in tried else secrets.for_any()
+        if password is not None:
+            tried.add(place)
+            call(protocol.SECRET, {"place": place, "password": password})
+        return password is not None
+
+    return unlock
+
+
 def _servers(params: Mapping[str, object]) -> list[str]:
     """The servers among the places of a request that may want a password."""
     places = [str(params.get(name) or "") for name in ("place", "into")]

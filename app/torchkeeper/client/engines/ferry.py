@@ -110,24 +110,24 @@ def fetch(
     """Write what a bundle of ``name`` holds into a file here; it is not kept there. size: of how
     many bytes, as was said; not one more is taken. Raises UserError.
     """
-    if not replace and os.path.lexists(file):
-        raise user_error("output-exists", {"file": file})
-    with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
-        source, missing, used = made, [(0, size)], set[str]()
-        machine = parse(made).machine
-        if parts.LEAST <= size < parts.MOST and parts.there(machine):
-            source, missing, used = _rest_of(made, size, target.stream)
-        try:
-            _take(source, missing, target.stream, size, told)
-        except (UserError, KeyboardInterrupt) as e:
-            target.stream.flush()
-            if _broke(e) and parts.worth(os.fstat(target.stream.fileno())):
-                parts.keep(target.path, machine)
-                parts.forget(*used)  # which it has, too
-            drop([made, source])
-            raise
-        target.commit(replace)
-    drop([made, source])
+    machine, source, missing, used = parse(made).machine, made, [(0, size)], set[str]()
+    try:
+        if not replace and os.path.lexists(file):
+            raise user_error("output-exists", {"file": file})
+        with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
+            if parts.LEAST <= size < parts.MOST and parts.there(machine):
+                source, missing, used = _rest_of(made, size, target.stream)
+            try:
+                _take(source, missing, target.stream, size, told)
+            except (UserError, KeyboardInterrupt) as e:
+                target.stream.flush()
+                if _broke(e) and parts.worth(os.fstat(target.stream.fileno())):
+                    parts.keep(target.path, machine)
+                    parts.forget(*used)  # which it has, too
+                raise
+            target.commit(replace)
+    finally:
+        drop({made, source})
     parts.forget(*used)
 
 
@@ -153,13 +153,12 @@ def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch
 
 def _broke(error: BaseException) -> bool:
     """Whether it was the way that broke off, or this program: nobody has cancelled it."""
-    way = isinstance(error, UserError) and error.code.startswith("ssh-")
-    return way or isinstance(error, Ended)
+    return isinstance(error, Ended) or (isinstance(error, UserError) and error.code == "ssh-lost")
 
 
 def _unless_lost(error: UserError) -> None:
-    """What else fails here is no reason not to carry all of a file."""
-    if _broke(error) or error.code == "cancelled":
+    """What fails here but for the way is no reason not to carry all of a file."""
+    if error.code.startswith("ssh-") or error.code == "cancelled":
         raise error
 
 

@@ -346,15 +346,7 @@ class Line(mux.Mux):
         return self._no_way("ssh-lost" if self._hello else code, why)
 
     def _no_way(self, code: str, why: str) -> UserError:
-        about = {"machine": self.machine, "command": self._address.by_hand}
-        error = user_error(code, about)
-        return UserError(
-            error.what,
-            why or tr("ssh ended without a word."),
-            error.remedy,
-            code=error.code,
-            params={**about, "why": why},
-        )
+        return no_way(code, why, machine=self.machine, command=self._address.by_hand)
 
     def took(self, data: bytes) -> None:
         if self._hello:
@@ -431,6 +423,13 @@ class Line(mux.Mux):
 
     def _shut(self) -> None:
         self._open = False
+
+
+def no_way(code: str, why: str, **about: str) -> UserError:
+    """What is wrong with a way, with ssh's own words, as they are."""
+    error, params = user_error(code, about), {**about, "why": why}
+    why = why or tr("ssh ended without a word.")
+    return UserError(error.what, why, error.remedy, code=error.code, params=params)
 
 
 def shown(said: str) -> str:

@@ -25,7 +25,7 @@ from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import Place, host_of, machine_of
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.stores.names import SUFFIX
+from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
@@ -171,8 +171,8 @@ class CopyDialog(WorkDialog):
             }
             if ends := self._ends:  # in a bundle; what is there is compared when it has come
                 params["into"] = f"{ends[0]}/{os.urandom(8).hex()}{SUFFIX}"
-                # What comes here is read by nobody else.
-                params["secrets"] = None if ends[1] else "allow"
+                # What comes to a folder here is read by nobody else.
+                params["secrets"] = None if ends[1] or not scheme_of(into).is_files else "allow"
             failed = partial(self._told, None)
             heard = Listener(None, self._reading, self.secrets.take, self._told, failed)
             hold, before = chosen.selection.hold, () if naming is None else naming.before
@@ -279,7 +279,9 @@ class CopyDialog(WorkDialog):
         size = say.content(plan["bytes"])
         if ends := self._ends:
             text = self.tr("{} to {} ({}). What is there already stays.")
-            host = host_of(ends[1]) or self.tr("this machine")
+            into = self.target.path
+            here = self.tr("this machine") if scheme_of(into).is_files else printable(into)
+            host = host_of(ends[1]) or here
             return text.format(say.count(new, "entry", "entries"), host, size), ""
         if plan["what"] == "bundle":
             said = several(

@@ -69,9 +69,12 @@ class Carried(QObject):
             for at in range(0, len(hold), HOLD):
                 source.call(protocol.HOLD, {"items": hold[at : at + HOLD]})
             ask, ask_there = (
-                partial(asking.ask, partial(one.call, on_message=hear), unlock=lambda _: False)
+                partial(
+                    asking.ask, partial(one.call, on_message=hear),
+                    unlock=asking.any_password(one.call),
+                )
                 for one in (source, to)
-            )
+            )  # fmt: skip
             return crossing.copy(asked, ask, ask_there, names, told, direct)
 
     def of(self, job: Job) -> Told:
