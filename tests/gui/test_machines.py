@@ -1281,14 +1281,14 @@ def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(
         assert dialog is not None
         choice = dialog.recipe
         qtbot.waitUntil(lambda choice=choice: choice.made is not None)  # type: ignore[misc]
-        assert choice.said.text() == "1 variant · told by there"
+        assert choice.said.text() == "1 variant · recorded on there"
         assert choice.trusted("ssh://there", "Run", lambda: begun.append("there")) is None
         assert begun.pop() == "there"
         for machine in ("", "ssh://me@there"):
             asked = choice.trusted(machine, "Run", lambda: begun.append("elsewhere"))
             assert asked is not None and not begun
             assert asked.question.text() == "Do you trust ssh://there?"
-            assert "any function and any command" in asked.detail.text()
+            assert "says what it runs: torch.hub:load. " in asked.detail.text()
             asked.reject()
             assert not begun
         asked = choice.trusted("", "Run", lambda: begun.append("here"))
@@ -1300,7 +1300,7 @@ def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(
     page = window.flows.recipes.page
     assert page is not None
     qtbot.waitUntil(lambda: page.selected() == [str(recipe)])
-    assert "1 variant · told by there" in page.facts.text()
+    assert "1 variant · recorded on there" in page.facts.text()
 
 
 @pytest.mark.slow
