@@ -476,6 +476,30 @@ def test_an_import_there_says_what_is_new_as_one_here_does(
 
 
 @pytest.mark.slow
+def test_an_import_there_goes_on_where_the_machine_is_connected_again(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "b.torchcache"
+    make_bundle(fixture_cache, bundle)
+    (there.home / "new").mkdir()
+    window = open_window()
+    opened(qtbot, window, there, Path("new"))
+    config(there, Port=1)
+    cut()
+    dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(lambda: dialog.known)
+    assert dialog.compared is None and not dialog.go.isEnabled()
+    assert dialog.go.toolTip() == "ssh://there takes no connection."
+    config(there)
+    window.listing.refresh()
+    qtbot.waitUntil(dialog.go.isEnabled)
+    qtbot.waitUntil(lambda: dialog.compared is not None)
+    assert dialog.go.text() == "I&mport 19 entries"
+    dialog.reject()
+    idle(qtbot, window)
+
+
+@pytest.mark.slow
 @pytest.mark.torch
 def test_an_import_there_names_objects_for_the_environment_there(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, filled: Path, warm_cache: Path,

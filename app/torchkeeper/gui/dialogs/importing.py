@@ -71,6 +71,7 @@ class ImportDialog(WorkDialog):
         self.ahead = Ahead(engines, self)
         self.ahead.changed.connect(self._arrived)
         self.ahead.progress.connect(self._sending)
+        engines.reached.connect(self._reached)
         self._compare_of = Typed(engines, self)
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
@@ -306,6 +307,13 @@ class ImportDialog(WorkDialog):
     def _at(self, file: Inspected) -> str:
         """What a file is called where the target is."""
         return self.ahead.there.get(file.path, file.path)
+
+    def _reached(self, machine: str, state: object) -> None:
+        """A machine is connected again: what was sent has gone with the connection."""
+        lost = self._compare_error is not None and machine == machine_of(self.target.path or "")
+        if state == "" and lost and self.job is None:
+            self.ahead.forget()
+            self._arrived()
 
     def _arrived(self) -> None:
         self._compare(soon=False)
