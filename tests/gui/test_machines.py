@@ -21,12 +21,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
+from tests.cli.test_carrying import moved
 from tests.cli.test_warm import processes_under
 from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
 from tests.gui.test_copying import aim, ask, hold_over
 from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
+from tests.gui.test_importing import table
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.gui.test_programs import PROGRAM
 from tests.gui.test_programs import WAITING as WAITS
@@ -34,9 +36,11 @@ from tests.gui.test_runs import cells
 from tests.gui.test_signing import begin, phrase, signature
 from tests.pace import LONG
 from tests.redis_server import dump, serving
+from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
 from tests.ssh.test_running import NOTES
+from tests.stores.bundles.test_bundle import make as make_bundle
 from torchkeeper.client import programs, secrets, terminal
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
@@ -418,6 +422,134 @@ def test_an_export_comes_here_and_an_import_goes_there(
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+def sent_there(there: Machine) -> list[Path]:
+    """The bundles among the temporary files there."""
+    return [one for one in (there.folder / "tmp").rglob("*.torchcache") if one.is_file()]
+
+
+def test_an_import_there_says_what_is_new_as_one_here_does(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    bundle, here = tmp_path / "b.torchcache", tmp_path / "here"
+    make_bundle(fixture_cache, bundle)
+    here.mkdir()
+    some = shutil.copytree(fixture_cache, there.home / "some")
+    for path in [p for p in (some / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    (there.home / "new").mkdir()
+    window = open_window(here)
+    place = opened(qtbot, window, there, some)
+    window.open_paths([there.place("new")])
+    shown(qtbot, window, there.place("new"))
+    dialog = window.flows.open_import([str(bundle)], place)
+
+    def known(into: str) -> str:
+        dialog.target.choose(into)
+        qtbot.waitUntil(lambda: dialog.target.path == into and dialog.known)
+        settle(qtbot)
+        return dialog.news.text()
+
+    assert known(place) == "4 new (" + dialog.news.text()[7:]
+    assert " there already" in dialog.news.text() and "are free there" in dialog.room.text()
+    assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
+    assert table(dialog)["AOTAutograd"][2:] == ["4", "–", "–"]
+    assert dialog.go.text() == "I&mport 4 entries"
+    assert len(sent_there(there)) == 1
+    assert dialog.environment._environments.machine == "ssh://there"
+    # Each target has environments of its machine; what was sent goes with what wanted it.
+    assert known(str(here)).startswith("19 new (")
+    assert dialog.environment._environments.machine == ""
+    qtbot.waitUntil(lambda: not sent_there(there))
+    assert known(there.place("new")).startswith("19 new (")
+    dialog.reject()
+    qtbot.waitUntil(lambda: not sent_there(there))
+    assert not list((there.home / "new").iterdir())
+    dialog = window.flows.open_import([str(bundle)], place)
+    assert known(place).startswith("4 new (")
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.jobs.jobs[0].result["entries"] == 4, list(window.jobs.jobs[0].log)
+    qtbot.waitUntil(lambda: not sent_there(there))
+    again = window.operations.repeat(window.jobs.jobs[0])
+    if again is not None:
+        qtbot.waitUntil(lambda: not again.active)
+        assert again.error is None and again.result["exists"] == 44, again.result
+    # What is large is sent by the job alone.
+    monkeypatch.setattr("torchkeeper.gui.jobs.crossing._AHEAD", 1000)
+    dialog = window.flows.open_import([str(bundle)])
+    assert dialog.target.path == there.place("new")
+    qtbot.waitUntil(dialog.go.isEnabled)
+    assert dialog.news.text() == "What of it is new on there is known once it is there."
+    assert not sent_there(there)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.jobs.jobs[0].result["entries"] == 19
+    assert not sent_there(there)
+
+
+@pytest.mark.slow
+def test_an_import_there_goes_on_where_the_machine_is_connected_again(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "b.torchcache"
+    make_bundle(fixture_cache, bundle)
+    (there.home / "new").mkdir()
+    window = open_window()
+    opened(qtbot, window, there, Path("new"))
+    config(there, Port=1)
+    cut()
+    dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(lambda: dialog.known)
+    assert dialog.compared is None and not dialog.go.isEnabled()
+    assert dialog.go.toolTip() == "ssh://there takes no connection."
+    config(there)
+    window.listing.refresh()
+    qtbot.waitUntil(dialog.go.isEnabled)
+    qtbot.waitUntil(lambda: dialog.compared is not None)
+    assert dialog.go.text() == "I&mport 19 entries"
+    dialog.reject()
+    idle(qtbot, window)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_an_import_there_names_objects_for_the_environment_there(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, filled: Path, warm_cache: Path,
+    tmp_path: Path, torch_python: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    builders, count = moved(warm_cache, probes.probe(torch_python)["native"])
+    bundle = tmp_path / "b.torchcache"
+    with Engine() as engine:
+        params = {"place": str(warm_cache), "output": str(bundle), "builders": builders}
+        engine.call(protocol.EXPORT, params)
+    for name in ("one", "two"):
+        (there.home / name).mkdir()
+    window = open_window()
+    opened(qtbot, window, there, Path("one"))
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    add(qtbot, window, torch_python)
+    qtbot.waitUntil(lambda: bool(window.here.environments.chosen))
+    wanted = {p: a[1] for p, a in snapshot(filled, times=False).items() if a[1]}
+    for name in ("one", "two"):
+        dialog = window.flows.open_import([str(bundle)])
+        dialog.target.choose(there.place(name))
+        qtbot.waitUntil(dialog.go.isEnabled)
+        if name == "one":
+            qtbot.waitUntil(lambda dialog=dialog: dialog.known)  # type: ignore[misc]
+            assert f"{count} objects renamed for the environment" in dialog.news.text()
+            qtbot.waitUntil(lambda dialog=dialog: "usable" in dialog.verdicts.text())  # type: ignore[misc]
+            assert dialog.environment.python == f"ssh://there{torch_python}"
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        job = window.jobs.jobs[0]
+        assert job.error is None and job.result["renamed"] == count, list(job.log)
+        placed = {p: a[1] for p, a in snapshot(there.home / name, times=False).items() if a[1]}
+        assert placed == {p: c for p, c in wanted.items() if not p.endswith(".lock")}
+        # The second is sent and named by the job.
+        monkeypatch.setattr("torchkeeper.gui.jobs.crossing._AHEAD", 1000)
 
 
 def test_what_comes_from_there_is_signed_here(
@@ -1314,14 +1446,14 @@ def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(
         assert dialog is not None
         choice = dialog.recipe
         qtbot.waitUntil(lambda choice=choice: choice.made is not None)  # type: ignore[misc]
-        assert choice.said.text() == "1 variant · told by there"
+        assert choice.said.text() == "1 variant · recorded on there"
         assert choice.trusted("ssh://there", "Run", lambda: begun.append("there")) is None
         assert begun.pop() == "there"
         for machine in ("", "ssh://me@there"):
             asked = choice.trusted(machine, "Run", lambda: begun.append("elsewhere"))
             assert asked is not None and not begun
             assert asked.question.text() == "Do you trust ssh://there?"
-            assert "any function and any command" in asked.detail.text()
+            assert "says what it runs: torch.hub:load. " in asked.detail.text()
             asked.reject()
             assert not begun
         asked = choice.trusted("", "Run", lambda: begun.append("here"))
@@ -1333,7 +1465,7 @@ def test_a_recipe_of_another_machine_is_asked_about_before_it_runs_elsewhere(
     page = window.flows.recipes.page
     assert page is not None
     qtbot.waitUntil(lambda: page.selected() == [str(recipe)])
-    assert "1 variant · told by there" in page.facts.text()
+    assert "1 variant · recorded on there" in page.facts.text()
 
 
 @pytest.mark.slow

@@ -129,7 +129,10 @@ def test_a_recipe_of_a_program_there_runs_elsewhere_only_for_who_trusts_it(
         ran = tk(*command, "--env", PYTHON, "--json")
         error = ran.objects[-1]["error"]
         assert (ran.code, error["code"]) == (2, "wrong-usage"), ran
-        assert "ssh://there has told what this recipe runs" in error["why"]
+        assert (
+            "recorded on ssh://there, and that machine says what it runs: torch.hub:load."
+            in error["why"]
+        )
         assert "--trust" in error["remedy"]
     # Who trusts it goes on, to a Python without torch; and on that machine nobody is asked.
     for more in (["--trust"], ["--into", there.place("cache")]):
@@ -143,7 +146,9 @@ def test_a_recipe_of_a_program_there_runs_elsewhere_only_for_who_trusts_it(
         (failed,) = place.warm(recipe, python=PYTHON, trust=True).failed
         assert failed.name == "load"
     shown = tk("recipe", "show", recipe, "--env", PYTHON)
-    assert "ssh://there has told what this recipe runs" in shown.err, shown
+    assert (
+        "recorded on ssh://there, and that machine says what it runs: torch.hub:load." in shown.err
+    ), shown
     shown = tk("recipe", "show", recipe, "--env", PYTHON, "--json")
     assert shown.result["machines"] == ["ssh://there"]
 

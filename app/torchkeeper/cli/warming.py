@@ -98,7 +98,9 @@ def add_warm(command: argparse.ArgumentParser) -> None:
         "redis:// server, if every variant is warm")  # fmt: skip
     leaving.add_secrets(command)
     output.flag(command, "--dry-run", "only list the variants and the known problems")
-    output.flag(command, "--trust", "do not ask: you trust the machine that the recipe is of")
+    output.flag(
+        command, "--trust", "do not ask: you trust the machine that a recipe was recorded on"
+    )
     applying.add_profile(command, "what compiles")
     add_ways(command)
 
@@ -172,12 +174,10 @@ def trusted(
     args: argparse.Namespace, params: Compiling, machine: str, nothing: str, question: str
 ) -> bool:
     """Whether recipes may run on a machine: none is of another, or somebody says that they trust
-    that. Raises UserError where nobody could.
+    that one. Raises UserError where nobody could.
     """
-    machines = strange.strange(params.get("recipes") or (), machine)
-    if not machines or args.trust:
-        return True
-    if trusts(nothing, strange.warning(machines), "the recipe", question):
+    why = strange.warning(params.get("recipes") or (), machine)
+    if not why or args.trust or trusts(nothing, why, "the recipe", question):
         return True
     output.note(nothing)
     return False
@@ -253,9 +253,9 @@ def variants(args: argparse.Namespace, params: Compiling, into: str = "") -> int
     said = say.count(answer["variants"], "variant", "variants")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
-    machines = strange.told_by(params.get("recipes") or ())
-    output.remark(args, [strange.warning(machines) if machines else None])
-    output.result(args, {**answer, "machines": machines}, f"{said}.")
+    asked = params.get("recipes") or ()
+    output.remark(args, [strange.warning(asked)])
+    output.result(args, {**answer, "machines": strange.machines(asked)}, f"{said}.")
     return 1 if answer["problems"] else 0
 
 

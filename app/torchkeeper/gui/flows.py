@@ -524,7 +524,7 @@ class Flows(QObject):
         into = next((one for one in wanted if one in takers), context.place)
         dialog = ImportDialog(
             context.window, context.engines, files, context.places.places, into,
-            context.operations.import_files, context.environments,
+            context.operations.import_files, context.machines,
         )  # fmt: skip
         dialog.looked.connect(self.looked)
         return self._open(dialog)

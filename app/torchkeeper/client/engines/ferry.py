@@ -53,13 +53,24 @@ def sent(
     """What ``send`` says of each file, which is there while it lasts; of this machine, "", its
     name. Raises UserError.
     """
-    there = dict[str, str]()
-    with _undone(there.values() if machine else ()):
-        for file in files:
-            there[file] = send(machine, file, told) if machine else file
+    if not machine:
+        yield {file: file for file in files}
+        return
+    there = send_all(machine, files, told)
+    with _undone(there.values()):
         yield there
-    if machine:
-        drop(there.values())
+    drop(there.values())
+
+
+def send_all(
+    machine: str, files: Sequence[str], told: Told = lambda *_: None
+) -> dict[str, str]:  # fmt: skip
+    """What ``send`` says of each file: all are there, or none. Raises UserError."""
+    there = dict[str, str]()
+    with _undone(there.values()):
+        for file in files:
+            there[file] = send(machine, file, told)
+    return there
 
 
 def send(machine: str, file: str, told: Told = lambda *_: None) -> str:

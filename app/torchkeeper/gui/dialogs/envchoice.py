@@ -57,6 +57,15 @@ class EnvironmentChoice(forms.Compound):
         self._follow()
         environments.find()
 
+    def turn(self, environments: Environments) -> None:
+        """Be about those of another machine from now on."""
+        if environments is not self._known:
+            self._known.changed.disconnect(self._follow)
+            self._known, self._own = environments, environments.own(self._dialog)
+            environments.changed.connect(self._follow)
+            environments.find()
+            self._follow()
+
     @property
     def _environments(self) -> Environments:
         return self._known.shown if isinstance(self._known, Machines) else self._known

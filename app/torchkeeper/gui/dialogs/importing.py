@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -28,20 +28,22 @@ from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.signers import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import About, Names, Naming
+from torchkeeper.gui.jobs.crossing import Ahead
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.places.model import Place, host_of, machine_of
+from torchkeeper.gui.verdicts.environments import Environment, Machines
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
     from torchkeeper.engine.messages.places import ListParams, ListResult
 
-#: The files, the target, the names of objects there, and what the files say of their objects.
-Start = Callable[[Sequence[str], str, Naming | None, Sequence[About]], Job]
+#: As of ``Operations.import_files``.
+Start = Callable[
+    [Sequence[str], str, Naming | None, Sequence[About], Mapping[str, str], Environment | None], Job
+]
 
 
 class ImportDialog(WorkDialog):
@@ -60,23 +62,28 @@ class ImportDialog(WorkDialog):
         places: Sequence[Place],
         current: str | None,
         start: Start,
-        environments: Environments,
+        machines: Machines,
     ) -> None:
         super().__init__(parent, 720, "bundle", "mega-cache")
         self.setWindowTitle(self.tr("Import"))
-        self._engines, self._start = engines, start
+        self._engines, self._start, self._machines = engines, start, machines
+        #: Where the target is, the files are: what is asked of them is asked there.
+        self.ahead = Ahead(engines, self)
+        self.ahead.changed.connect(self._arrived)
+        self.ahead.progress.connect(self._sending)
+        engines.reached.connect(self._reached)
         self._compare_of = Typed(engines, self)
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
         none = self.tr("None: native objects keep the names they have")
-        self.environment = EnvironmentChoice(environments, "import", none)
+        self.environment = EnvironmentChoice(machines.of(current), "import", none)
         self.prospects = Prospects(engines, self.environment, self)
         self.prospects.changed.connect(self._say_prospects)
         self._stays = Stays()
         self.compared: messages.CompareResult | None = None
         self._compare_error: UserError | None = None
         #: What was compared, or is being: the target, the names, and the files.
-        self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
+        self._asked: tuple[str, Naming | None, tuple[str, ...]] | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         #: Whether only what trusted signers have signed is imported.
         self._required = False
@@ -171,6 +178,7 @@ class ImportDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self.prospects.forget()
+        self.ahead.forget()
         super().done(result)
 
     def _inspect(self, number: int) -> None:
@@ -209,8 +217,6 @@ class ImportDialog(WorkDialog):
             self._show_file()
         if self.ready:
             self._compare(soon=False)
-            self.prospects.begin([file.path for file in self.chosen])
-            self._say_prospects()
         self._allow()
 
     def _told_signers(self, found: lookups.Signers) -> None:
@@ -267,20 +273,26 @@ class ImportDialog(WorkDialog):
     def _compare(self, soon: bool = True) -> None:
         """Find out what of the files is new in the target, under the names it would have there."""
         into = self.target.path
-        if self.ready and self.job is None:
-            claims = {file.path: file.claims for file in self.chosen if file.claims}
-            self.names.ask(self.environment.one, claims)
-        self._waits, naming = self.names.busy or self.environment.waiting, self.names.naming
-        asked = (into, naming, tuple(file.path for file in self.chosen))
+        if into is not None:
+            self.environment.turn(self._machines.of(into))
+        if self.ready and self.job is None and into is not None:
+            size = sum(file.bytes for file in self.chosen)
+            self.ahead.send(machine_of(into), [file.path for file in self.chosen], size)
+            there = {self._at(file): file.claims for file in self.chosen if file.claims}
+            self.names.ask(self.environment.one if self.ahead.there else None, there)
+            self.prospects.begin(list(self.ahead.there.values()))
+            self._say_prospects()
+        self._waits = self.names.busy or self.environment.waiting or self.ahead.busy
+        naming, files = self.names.naming, tuple(self.ahead.there.values())
+        asked = (into or "", naming, files)
         if asked == self._asked and self.job is None and not self._waits:
             return  # only more was found out of the environment
-        self.compared = self._compare_error = self._asked = None
+        self.compared, self._compare_error, self._asked = None, self.ahead.error, None
         self._stays.clear()
-        # What is here is not compared with what is on another machine.
-        able = self.ready and self.chosen and self.job is None and not self._waits
-        if able and into is not None and not scheme_of(into).elsewhere:
+        able = self.ready and files and self.job is None and not self._waits
+        if able and into is not None:
             self._asked = asked
-            params: messages.CompareParams = {"files": list(asked[2]), "into": into}
+            params: messages.CompareParams = {"files": list(files), "into": into}
             if naming is not None:
                 params["env"] = naming.python
             failed = partial(self._told, None)
@@ -291,6 +303,27 @@ class ImportDialog(WorkDialog):
             self._compare_of.forget()
         self._show_file()
         self._allow()
+
+    def _at(self, file: Inspected) -> str:
+        """What a file is called where the target is."""
+        return self.ahead.there.get(file.path, file.path)
+
+    def _reached(self, machine: str, state: object) -> None:
+        """A machine is connected again: what was sent has gone with the connection."""
+        lost = self._compare_error is not None and machine == machine_of(self.target.path or "")
+        if state == "" and lost and self.job is None:
+            self.ahead.forget()
+            self._arrived()
+
+    def _arrived(self) -> None:
+        self._compare(soon=False)
+        self._allow()
+
+    def _sending(self, done: float, total: float | None, _unit: str) -> None:
+        if total and self.ahead.busy and (into := self.target.path):
+            text = self.tr("Sending it to {}, to compare it with what is there, {} of {}…")
+            host = host_of(machine_of(into))
+            self.news.setText(text.format(host, say.size(done), say.size(total)))
 
     def _comparing(self, done: float, total: float | None, unit: str) -> None:
         if unit == "bytes" and total:
@@ -314,11 +347,14 @@ class ImportDialog(WorkDialog):
                 for file in self.chosen
                 if file.claims
             ]
-            self.follow(self._start(files, into, self.names.naming, abouts))
+            there = self.ahead.there if machine_of(into) else {}
+            env = self.environment.one
+            self.follow(self._start(files, into, self.names.naming, abouts, there, env))
 
     def choose_again(self) -> None:
         super().choose_again()
         self._asked = None
+        self.ahead.forget()  # they are gone with the job, or with the connection
         self._compare(soon=False)
 
     @property
@@ -351,7 +387,7 @@ class ImportDialog(WorkDialog):
 
     def _say_prospects(self) -> None:
         file = self._current
-        forms.tell(self.verdicts, self.prospects.of(file.path) if file is not None else "")
+        forms.tell(self.verdicts, self.prospects.of(self._at(file)) if file is not None else "")
         # Files may be made for another number of threads than programs there have.
         facts = self.environment.facts
         threads = dict.fromkeys(carrying.threads(file.made_in, facts) for file in self.chosen)
@@ -366,7 +402,7 @@ class ImportDialog(WorkDialog):
                 for of in (kind["new"], kind["there"], kind["differs"])
             )
             for one in (self.compared["files"] if self.compared else ())
-            if one["file"] == file.path
+            if one["file"] == self._at(file)
             for kind in one["kinds"]
         }
 
@@ -383,6 +419,8 @@ class ImportDialog(WorkDialog):
         if why or self.names.error or self._early != self.target.path:
             self._early = ""
         early = self.tr("Torchkeeper imports them once the environment has answered.")
+        if self.ahead.busy:
+            early = self.tr("Torchkeeper imports them once they are there.")
         forms.tell(self._page.why, early if self._early else why)
         self.go.setText(self._counted(count) if count else self.tr("I&mport"))
         if self._early and not self._waits:
@@ -426,8 +464,14 @@ class ImportDialog(WorkDialog):
             role = "muted"
             if self.ready and self.chosen:
                 news = self.tr("Comparing with what is there…")
-                if self._waits:
+                if self.ahead.busy:
+                    news = self.tr("Sending it to {}, to compare it with what is there…")
+                    news = news.format(host_of(machine_of(self.target.path)))
+                elif self._waits:
                     news = self.tr("Asking PyTorch there for the names of native objects…")
+                elif not self.ahead.there:
+                    news = self.tr("What of it is new on {} is known once it is there.")
+                    news = news.format(host_of(machine_of(self.target.path)))
         else:
             news, space = self._news(), self.compared["space"]
             room, room_role = room_text(self.compared["needed"], space)

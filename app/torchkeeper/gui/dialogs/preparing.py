@@ -243,16 +243,17 @@ class RecipeChoice(forms.Compound):
             self.choose([last], free=True)
 
     def trusted(self, machine: str, verb: str, then: Callable[[], object]) -> ConfirmDialog | None:
-        """Call ``then``, after asking where another machine than the one that runs them has told
-        the chosen recipes. verb: what is done with them.
+        """Call ``then``, after asking where the chosen recipes were recorded on another machine
+        than the one that runs them. verb: what is done with them.
         """
-        machines = strange.strange(self.made.wire, machine) if self.made else ()
-        if not machines:
+        recipes = self.made.wire if self.made else ()
+        if not (why := strange.warning(recipes, machine)):
             then()
             return None
+        machines = ", ".join(strange.machines(recipes, machine))
         title = self.tr("A recipe of another machine")
-        question = self.tr("Do you trust {}?").format(printable(", ".join(machines), 200))
-        return confirm(self, title, question, strange.warning(machines), verb, then)
+        question = self.tr("Do you trust {}?").format(printable(machines, 200))
+        return confirm(self, title, question, why, verb, then)
 
     def _fill(self, listed: Sequence[known.Listed]) -> None:
         with QSignalBlocker(self.combo):
@@ -316,8 +317,8 @@ class RecipeChoice(forms.Compound):
             count = say.count(len(made.variants), "variant", "variants")
             several = made.recipes > 1
             of = self.tr("{} of {}").format(count, say.count(made.recipes, "recipe", "recipes"))
-            told = map(known.told_by, strange.told_by(made.wire))
-            self.said.setText(" · ".join([of if several else count, *told]))
+            machines = map(known.recorded_on, strange.machines(made.wire))
+            self.said.setText(" · ".join([of if several else count, *machines]))
             texts = (f"{r} · {n}" if several and not n.startswith(r) else n
                      for r, n, _ in made.variants[:_MOST])  # fmt: skip
             forms.list_up(self.variants, [printable(text, 200) for text in texts])

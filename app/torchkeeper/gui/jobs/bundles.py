@@ -164,25 +164,32 @@ class Names(QObject):
         self._of = self.naming = self.error = None
 
 
+def named(
+    engines: Engines, env: Environment, files: Sequence[str]
+) -> Steps[tuple[Naming, list[entries.Origin]]]:
+    """Have an environment name the objects in files, on its machine; and what the files say."""
+    params: entries.OriginParams = {"files": files}
+    told: entries.OriginResult = yield asking(engines, protocol.ORIGIN, params)
+    rows: list[entries.NamesRow] = []
+    wanted = [one for one in told["files"] if carrying.asks(one, env.facts or {})]
+
+    def names(listener: Listener) -> int:
+        params: entries.NamesParams = {"files": [one["file"] for one in wanted]}
+        listener = listener._replace(rows=lambda found: carrying.take(rows, found, wanted))
+        return engines.ask(protocol.NAMES, params, listener, python=env.python)
+
+    if wanted:
+        yield names
+    return _naming(env, files, rows), told["files"]
+
+
 def unpacked(
     engines: Engines, env: Environment, file: str, into: str
 ) -> Steps[tuple[int | None, messages.ImportResult]]:
     """Place in a folder what an import of a bundle would place. Returns the threads that the bundle
     was made with, as it says, and the result.
     """
-    params: entries.OriginParams = {"files": [file]}
-    told: entries.OriginResult = yield asking(engines, protocol.ORIGIN, params)
-    [one] = told["files"]
-    rows: list[entries.NamesRow] = []
-
-    def names(listener: Listener) -> int:
-        wanted: entries.NamesParams = {"files": [file]}
-        listener = listener._replace(rows=lambda found: carrying.take(rows, found, [one]))
-        return engines.ask(protocol.NAMES, wanted, listener, python=env.python)
-
-    if carrying.asks(one, env.facts or {}):
-        yield names
-    named = _naming(env, [file], rows)
-    place: messages.ImportParams = {"files": [file], "into": into, "env": named.python}
-    placed: messages.ImportResult = yield asking(engines, IMPORT, place, before=named.before)
+    naming, [one] = yield from named(engines, env, [file])
+    place: messages.ImportParams = {"files": [file], "into": into, "env": naming.python}
+    placed: messages.ImportResult = yield asking(engines, IMPORT, place, before=naming.before)
     return one["made_in"] and one["made_in"]["threads"], placed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -98,7 +97,7 @@ class Operations(QObject):
         self._lines: WeakKeyDictionary[Job, Sequence[str]] = WeakKeyDictionary()
         self._connected = set[str]()
         self._signing = Signing(engines, jobs, self._kept.get, self.asked.emit)
-        self._carried = Carried(jobs, self._findings, self._rows, self)
+        self._carried = Carried(engines, jobs, self._findings, self._rows, self)
         engines.reached.connect(self._told_way)
 
     def warm(
@@ -300,15 +299,11 @@ class Operations(QObject):
                 result: Values = {**told, "output": output}
                 if not result["entries"]:
                     return result
-                came = output
-                if key:
-                    job.scratch = yield partial(self._engines.scratch, "crossing")
-                    came = where["file"] = os.path.join(job.scratch, "bundle.torchcache")
-                what = made, came, result["size"], replace, self._carried.of(job)
-                yield self._look(ferry.fetch, *what)
+                come = made, output, result["size"], replace, bool(key)
+                where["file"] = yield from self._carried.come(job, *come)
             else:
                 result, where["held"] = (yield from ask({})), True
-            if not ("file" in where or result.get("held")):
+            if not (key if machine else result.get("held")):
                 return result
             told = yield from self._signing.signed(job, key, where)
             return {**{name: one for name, one in result.items() if name != "held"}, **told}
@@ -336,10 +331,13 @@ class Operations(QObject):
         into: str,
         named: Naming | None = None,
         abouts: Sequence[About] = (),
+        there: Mapping[str, str] | None = None,
+        env: Environment | None = None,
     ) -> Job:
         """Put what files hold into a place: all of it or, cancelled, nothing. named: the
         environment whose PyTorch has named the objects, and the names. abouts: what the files were
-        when they were looked at; what has another manifest by now is not imported.
+        when they were looked at; what has another manifest by now is not imported. there: what they
+        are called where the place is, if they are there; else they are sent, and named by ``env``.
         """
         seen = {one.file: one.manifest for one in abouts if one.manifest}
         params: messages.ImportParams = {"files": list(files), "into": into}
@@ -348,25 +346,33 @@ class Operations(QObject):
         machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
         header = False
         if named is not None and not machine:
-            params["env"] = asked["python"] = named.python
-            start = start._replace(before=named.before)
+            asked["python"] = named.python
             header = any(about.claims["unportable"] for about in abouts)
+        ahead = [there] if there else []
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
-            there, sent = {file: file for file in files}, ExitStack()
-            if machine:
-                goes = ferry.sent(machine, files, self._carried.of(job))
-                there = yield self._look(sent.enter_context, goes)
+        def steps(job: Job, _: _Ask) -> Steps[Values]:
+            at: Mapping[str, str] = {file: file for file in files}
+            naming = named
+            if ahead:
+                at = ahead.pop()  # the next time they are sent again
+            elif machine:
+                at, naming = yield from self._carried.go(job, machine, files, env)
             elif header:
                 # To prepare is offered only where the next program would have to wait.
                 job.asked["offer_prepare"] = not (yield self._look(preparing.prepared))
-            manifests = {there[file]: one for file, one in seen.items()}
-            more = {"manifests": manifests} if manifests else {}
+            more: messages.ImportParams = {"files": list(at.values()), "into": into}
+            if seen:
+                more["manifests"] = {at[file]: one for file, one in seen.items()}
+            whole = start._replace(params=more)
+            if naming is not None:
+                more["env"] = naming.python
+                whole = whole._replace(before=naming.before)
             try:
-                return (yield from ask({"files": list(there.values()), **more}))
+                result: Values = yield partial(self._ask, job, whole)
+                return result
             finally:
                 if machine:
-                    self._engines.background(Listener(), sent.close)
+                    self._engines.background(Listener(), ferry.drop, list(at.values()))
 
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:

@@ -74,8 +74,8 @@ Matrix = Mapping[str, Sequence[Any]]
 
 
 class Tables(TypedDict, total=False):
-    """A recipe as its file has it, with the items of one source. machine: another one that has told
-    all of it.
+    """A recipe as its file has it, with the items of one source. machine: another one that it was
+    recorded on.
     """
 
     name: str

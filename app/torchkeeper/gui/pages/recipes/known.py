@@ -39,8 +39,8 @@ BUILTIN = "builtin"
 @dataclass(frozen=True)
 class Known:
     """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
-    it cannot be read at all. variants: 0 where either is the case. machine: another one that has
-    told it; "" without.
+    it cannot be read at all. variants: 0 where either is the case. machine: another one that it
+    was recorded on; "" without.
     """
 
     path: str
@@ -373,9 +373,9 @@ def name_of(path: str, name: str = "") -> str:
     return printable(name or os.path.basename(path.rstrip("/")) or path, 120)
 
 
-def told_by(machine: str) -> str:
-    """That a machine has told what a recipe runs."""
-    return _tr("told by {}").format(host_of(machine))
+def recorded_on(machine: str) -> str:
+    """Where a recipe was recorded that a machine has told."""
+    return _tr("recorded on {}").format(host_of(machine))
 
 
 def warmed_text(one: Known) -> str:

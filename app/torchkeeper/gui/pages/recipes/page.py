@@ -354,7 +354,7 @@ class RecipesPage(Page):
             return ""
         parts = [words.source_title(one.source)] if one.good else []
         parts += [say.count(one.variants, "variant", "variants")] if one.variants else []
-        parts += [words.told_by(one.machine)] if one.machine else []
+        parts += [words.recorded_on(one.machine)] if one.machine else []
         parts += [self.tr("last warmed {}").format(words.warmed_text(one))] if one.warmed else []
         file = "" if one.path == BUILTIN else printable(one.path, 4096)
         return "\n".join(filter(None, (file, " · ".join(parts))))
