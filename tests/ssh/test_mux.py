@@ -33,11 +33,11 @@ def frame(kind, channel, payload=b""):
     say(struct.pack(">BIH", kind, channel, len(payload)) + payload)
 def message(channel=1, **what):
     frame(1, channel, json.dumps(what).encode() + b"\\n")
-def packed(data):
+def packed(data, end=zlib.Z_SYNC_FLUSH):
     made = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return made.compress(data) + made.flush()
+    return made.compress(data) + made.flush(end)
 def hello(**other):
-    told = dict(version=3, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
+    told = dict(version=4, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
                 folder="/tmp/x")
     say(b"\\n" + token.encode() + json.dumps({{**told, **other}}).encode() + b"\\n")
 def asked():
@@ -95,6 +95,9 @@ LIES = {
     "half a number": ("hello(); asked(); frame(16, 1, b'\\0' * 7)", "ssh-misspoken"),
     "no compressed data": ("hello(); asked(); frame(10, 1, b'\\xff' * 9)", "ssh-misspoken"),
     "a bomb": ("hello(); asked(); frame(13, 1, packed(b'x' * (1 << 25)))", "ssh-misspoken"),
+    "compressed data that ends": (
+        "hello(); asked(); frame(13, 1, packed(b'x', zlib.Z_FINISH))", "ssh-misspoken"),
+    "compressed nothing": ("hello(); asked(); frame(13, 1, packed(b''))", "ssh-misspoken"),
     "the same again and again": (
         "hello(); asked(); frame(13, 1, packed(b'x' * 32000))\n"
         "while True: frame(16, 1, b'\\0' * 7 + b'\\1' + b'\\0' * 7 + b'\\1')", None),
@@ -333,7 +336,7 @@ def test_what_is_remembered_of_small_chunks_takes_bounded_room() -> None:
 def test_what_was_not_asked_for_is_no_work(tmp_path: Path, dropped: bool) -> None:
     """A frame of a few bytes may stand for a million chunks, and who hears of that can be gone."""
     ab, ba = os.pipe(), os.pipe()
-    end, word = End(ba[0], ab[1]), past.packed(b"\n", 6)
+    end, word = End(ba[0], ab[1]), past.Packer(6).packed(b"\n")
     if dropped:
         end.add(1, 1, os.open(tmp_path / "x", os.O_WRONLY | os.O_CREAT), reads=False)
         end.drop(1)

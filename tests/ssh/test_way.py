@@ -72,6 +72,24 @@ def test_all_engines_share_one_connection(there: Machine, fixture_cache: Path) -
     line.close_all()
 
 
+def test_an_engine_that_has_looked_ends_there_by_itself(
+    there: Machine, fixture_cache: Path
+) -> None:
+    """Nobody waits for it, and the connection stays."""
+    waits = threading.Event()
+    with Engine("ssh://there") as engine:
+        engine.call(protocol.DU, {"place": there.place(fixture_cache)})
+        assert list((there.folder / "tmp").glob("torchkeeper-engine-*"))
+        line.to("ssh://there").wake(lambda: waits.wait(LONG))  # it hears of nothing meanwhile
+    assert engine._process.poll() is None, "it is not known yet"
+    waits.set()
+    until = time.monotonic() + LONG
+    while time.monotonic() < until and list((there.folder / "tmp").glob("torchkeeper-engine-*")):
+        time.sleep(0.02)
+    assert line.standing("ssh://there") and not list((there.folder / "tmp").glob("*-engine-*"))
+    line.close_all()
+
+
 def each_is_alone(there: Machine) -> None:
     """Two engines are copies of what started them, and have nothing of each other."""
     found = dict[str, int]()

@@ -17,6 +17,7 @@ from time to time, and takes the connection as lost once it has listened for lon
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -28,13 +29,13 @@ from dataclasses import dataclass, field
 
 from torchkeeper.engine import past
 
-VERSION = 3
+VERSION = 4
 HEAD = struct.Struct(">BIH")
 _GRANT = struct.Struct(">I")
 #: Kinds of frames. DATA: of a stream, whose number is added; empty at its end. GRANT: that as many
 #: bytes more may come. OPEN, ENDED: JSON about a channel. SIGNAL: the number of one for a process.
-#: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is. ALIVE: the end
-#: is there.
+#: PACKED: as DATA, compressed; CHUNKS: and to be remembered, all of them as one; SAME: runs of what
+#: is. ALIVE: the end is there.
 DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME, ALIVE = 0, 3, 6, 7, 8, 9, 12, 15, 18
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
 PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
@@ -53,6 +54,8 @@ _LATE = (b'{"type":"progress",', b'{"type":"rows",')
 _HARD, _FAST = 6, 1
 #: Why a file is not taken.
 READ_ONLY = "This key changes nothing"
+#: By how many bytes a piece may be longer packed.
+_LONGER = 256
 #: How many pieces are not tried after one that did not become shorter.
 _DENSE = 32
 
@@ -105,6 +108,14 @@ class Mux:
         self._open = True
         for handle in (into, out, self._woken, self._waker):
             os.set_blocking(handle, False)
+
+    @functools.cached_property
+    def _packer(self) -> past.Packer:  # of which an end has one
+        return past.Packer(_HARD)
+
+    @functools.cached_property
+    def _unpacker(self) -> past.Unpacker:
+        return past.Unpacker()
 
     def heed(self, silence: float) -> None:
         """Have so many seconds of silence be too many, 0 for any, and say words oneself."""
@@ -271,8 +282,9 @@ class Mux:
         try:
             if kind >= SAME:
                 data = self._past.again(payload, room)
-            else:
-                data = past.unpacked(payload, PIECE)  # never nothing, which would be an end
+            else:  # never nothing, which would be an end
+                unpacked = past.unpacked if kind < CHUNKS else self._unpacker.unpacked
+                data = unpacked(payload, PIECE)
         except ValueError as e:
             raise Broken(f"of a frame {e}") from e
         if kind >= CHUNKS and len(data) > room:
@@ -317,7 +329,7 @@ class Mux:
 
         def send() -> None:
             if new:
-                packed = past.packed(b"".join(new), _HARD)
+                packed = self._packer.packed(b"".join(new))
                 now = not all(one.startswith(_LATE) for one in new)
                 self.frame(CHUNKS + stream.number, stream.channel, packed, now)
                 new.clear()
@@ -330,7 +342,7 @@ class Mux:
                 self._again(stream, number)
                 self._past.add(chunk)
                 continue
-            if sum(map(len, new)) + len(chunk) > PIECE // 2:  # packed it may be longer
+            if sum(map(len, new)) + len(chunk) > PIECE - _LONGER:
                 send()
             self._send_same()
             new.append(chunk)

@@ -61,6 +61,33 @@ def unpacked(data: bytes, most: int) -> bytes:
     return found
 
 
+class Packer:
+    """Packs what goes on where the last piece ended: what that had in common is not said again."""
+
+    def __init__(self, level: int) -> None:
+        self._made = zlib.compressobj(level, zlib.DEFLATED, -15, 9, zdict=_WORDS)
+
+    def packed(self, data: bytes) -> bytes:
+        return self._made.compress(data) + self._made.flush(zlib.Z_SYNC_FLUSH)
+
+
+class Unpacker:
+    """The other end of a ``Packer``."""
+
+    def __init__(self) -> None:
+        self._made = zlib.decompressobj(-15, _WORDS)
+
+    def unpacked(self, data: bytes, most: int) -> bytes:
+        """A piece. Raises ValueError, also where it is more than so many bytes."""
+        try:
+            found = self._made.decompress(data, most)
+        except zlib.error as e:
+            raise ValueError("it is damaged") from e
+        if not found or self._made.unconsumed_tail or self._made.eof:
+            raise ValueError("it is too long, or cut off")
+        return found
+
+
 class Past:
     """The chunks, in the order in which they went last."""
 

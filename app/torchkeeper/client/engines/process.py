@@ -117,6 +117,8 @@ class Engine:
         os.set_blocking(self._stdout.fileno(), False)
         self._lines = protocol.Lines()
         self._next_id, self._asked = 0, dict[int, str]()
+        #: Whether nothing was asked for that changes something.
+        self._looks = True
         #: The name of the job there that goes on if the connection breaks.
         self.job = ""
         self._ended = False
@@ -199,6 +201,7 @@ class Engine:
             )
         sent = self._far.asked(op, params or {}) if self._far else dict(params or {})
         self._next_id += 1
+        self._looks = self._looks and protocol.ends(op, params or {}) is Ends.LOOKS
         # What is followed, or detached, has the result of what is done.
         self._asked[self._next_id] = str(sent.get("op")) if op == protocol.FOLLOW else op
         if self._far and op in far.DETACHED:
@@ -448,11 +451,15 @@ class Engine:
 
     def close_and_wait(self) -> None:
         """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice. In a
-        process that was forked from the one that started it nothing happens.
+        process that was forked from the one that started it nothing happens. One on another machine
+        that has looked, and has answered, ends by itself: to hear of that takes a round trip.
         """
         if self._ended or self._of != os.getpid():
             return
         self.end_input()
+        if self._channel and self._looks and not self._asked:
+            self._let_go()
+            return
         for step in (self.terminate, self.kill, self.kill):
             try:
                 self._wait(GRACE)
@@ -464,14 +471,17 @@ class Engine:
         # What waits in the system, on a dead mount perhaps, cannot even be killed.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
-        self._ended = True
-        self._stdout.close()
+        self._let_go()
         self._logger.join(GRACE)
         if self._joining:
             self._joining.close()
         if self._home:
             atomic.remove(self._home)
             os.close(self._kept)
+
+    def _let_go(self) -> None:
+        self._ended = True
+        self._stdout.close()
 
     def __enter__(self) -> Engine:
         return self
