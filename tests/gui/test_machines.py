@@ -877,7 +877,9 @@ def test_the_doctor_is_about_the_machine_that_is_shown(
     cut()
     page.run()
     qtbot.waitUntil(lambda: page.diagnosis.error is not None)
-    ways = {one.text().replace("&", "") for one in page.findChildren(QPushButton) if one.isVisible()}
+    ways = {
+        one.text().replace("&", "") for one in page.findChildren(QPushButton) if one.isVisible()
+    }
     again = {"Run again", "Try again", "Connect now", "Check now"}
     assert page.notice.isVisible() and ways & again == {"Run again"}, ways
     config(there)
