@@ -132,8 +132,12 @@ def test_the_users_own_trace_is_left(tk: Tk, recorded: Path, tmp_path: Path) -> 
     assert len(list(folder.iterdir())) == 2
     missing = tmp_path / "not-there-yet"
     ran = tk("run", *program("print(1)"), TORCH_TRACE=str(missing))
-    assert "PyTorch left no trace" in ran.out
+    assert "most likely the program called nothing that torch.compile returned" in ran.out
     assert not missing.exists()
+    ran = tk("run", *program("import no_such_module"))
+    assert ran.code == 1 and "No module named" in ran.err
+    assert "ended with exit code 1 before it compiled anything" in ran.out
+    assert "likely" not in ran.out
 
 
 def test_a_remote_cache(tk: Tk, recorded: Path, tmp_path: Path) -> None:

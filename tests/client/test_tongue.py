@@ -205,6 +205,7 @@ def of_causes() -> Iterator[str]:
                                  (2, 0, {}), (0, 1, {}), (0, 0, {})):  # fmt: skip
         result: Any = {"compiles": compiles, "files": files}
         yield causes.nothing(result, env)
+        yield causes.nothing(result, env, 1)
 
 
 def row(

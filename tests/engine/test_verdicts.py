@@ -157,7 +157,7 @@ def test_a_payload_of_another_key_spoils_those_beside_it(
 
 @pytest.mark.torch
 def test_what_autograd_wants_of_a_server_is_not_recorded(
-    engine: Engine, warm_cache: Path, torch_python: str, tmp_path: Path
+    engine: Engine, warm_cache: Path, torch_python: str, tmp_path: Path, anywhere: bool
 ) -> None:
     env = probes.probe(torch_python)
     assert env["remote"]
@@ -170,6 +170,11 @@ def test_what_autograd_wants_of_a_server_is_not_recorded(
         found, plain = (rows_of(engine, "list", place=server.url, envs=[name])
                         for name in ("/here", "/plain"))  # fmt: skip
     said = {(row["kind"], row["verdict"]) for row in found}
+    if anywhere:
+        # No program looks for anything through ssh: it is judged as what is in a bundle.
+        assert said == {(row["kind"], row["verdict"]) for row in plain}
+        assert said == {("fxgraph", "usable"), ("aotautograd", "usable")}
+        return
     # Whoever looks for it there has a setting that makes other keys than a folder's.
     assert said == {("fxgraph", "usable"), ("aotautograd", "unknown")}
     # And whoever has no setting for it looks nowhere but in the folder.

@@ -103,13 +103,15 @@ class There(Engine):
         on_message: Callable[[Message], None] | None = None,
         on_interrupt: Callable[[bool], None] | None = None,
     ) -> Any:  # fmt: skip
-        near = any(name in str(params) for name in _SERVERS)
+        # An environment may name a server, too, and is one of both.
+        both = op in (protocol.KNOW, protocol.HOLD)
+        near = not both and any(name in str(params) for name in _SERVERS)
 
         def heard(message: Message) -> None:
             if near and on_message:
                 on_message(message._replace(body=here(message.body)))
 
-        if near or op in (protocol.KNOW, protocol.HOLD):
+        if near or both:
             told = self._near.call(op, _asked(op, dict(params or {}), _SERVERS), heard)
             if near:
                 return here(told)

@@ -127,7 +127,7 @@ def _written(args: argparse.Namespace, found: Found, ran: recording.Ran) -> int:
     try:
         found.recipe = recording.write(args, ran)
     finally:  # what the program came to is known, whatever becomes of its recipe
-        _tell(args, found, ran.env, ran.place)
+        _tell(args, found, ran.env, ran.place, ran.code)
     return ran.code or int(found.recipe is not None and found.recipe["file"] is None)
 
 
@@ -158,7 +158,7 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
 def follow(args: argparse.Namespace, asker: Asker, params: FollowParams) -> int:
     """Follow a program there, as the job that it is; its exit code."""
     found, ran = _heard(asker, protocol.FOLLOW, {**params}, ())
-    _tell(argparse.Namespace(report=None, json=args.json), found, ran.env, ran.place)
+    _tell(argparse.Namespace(report=None, json=args.json), found, ran.env, ran.place, ran.code)
     return ran.code
 
 
@@ -254,7 +254,9 @@ def _keep(
         output.complain(error)
 
 
-def _tell(args: argparse.Namespace, found: Found, env: Mapping[str, str], place: str) -> None:
+def _tell(
+    args: argparse.Namespace, found: Found, env: Mapping[str, str], place: str, code: int
+) -> None:
     if args.report:
         try:
             told = {"graphs": found.graphs, "aotautograd": found.autograd}
@@ -266,7 +268,7 @@ def _tell(args: argparse.Namespace, found: Found, env: Mapping[str, str], place:
         _emit(found)
     else:
         output.line()
-        tell(found, env, place)
+        tell(found, env, place, code)
 
 
 def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
@@ -289,10 +291,10 @@ def _emit(found: Found) -> None:
     output.emit({"result": {**found.totals, "aotautograd": found.autograd}})
 
 
-def tell(found: Found, env: Mapping[str, str], place: str | None) -> None:
+def tell(found: Found, env: Mapping[str, str], place: str | None, code: int = 0) -> None:
     result = found.result
     if not found.graphs:
-        output.line(causes.nothing(result, env))
+        output.line(causes.nothing(result, env, code))
     else:
         output.lines(told(found.graphs))
         for aot in found.autograd:

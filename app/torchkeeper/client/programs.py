@@ -116,7 +116,7 @@ def ended(
     """
     about = words, place, far.path_of(far.machine_of(place), result["folder"]), result["env"]
     if not graphs:
-        return Ended(None, causes.nothing(result, result["env"]), *about, ())
+        return Ended(None, causes.nothing(result, result["env"], result["code"]), *about, ())
     took = result["code"], result["began"], result["seconds"]
     run = runs.keep(words, place, *took, result, graphs)
     return Ended(run, "", *about, notes_of(noted))

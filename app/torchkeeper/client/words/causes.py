@@ -152,11 +152,17 @@ _NOT_ASKED: Text = (
     "{compiles}, but no lookup in a cache: the program turns the caches off, or its backend is "
     "not inductor."
 )
+_ENDED: Text = (
+    "PyTorch left no trace: the program ended with exit code {code} before it compiled anything, "
+    "and its own message says why."
+)
 _OFF: Text = "Nothing was compiled: {name} is set, which turns torch.compile off."
 
 
-def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
-    """Why a trace tells of no lookup, as far as that can be seen."""
+def nothing(result: ExplainTraceResult, env: Mapping[str, str], code: int = 0) -> str:
+    """Why a trace tells of no lookup, as far as that can be seen. code: how the program ended."""
+    if code and not result["compiles"]:
+        return tr(_ENDED, code=str(code))
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
         if known.on(env, name):
             return tr(_OFF, name=name)
@@ -172,8 +178,8 @@ def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
     if result["files"]:
         return tr("PyTorch compiled nothing: the trace has no records of compiles.")
     return tr(
-        "PyTorch left no trace: the program called nothing that torch.compile returned, ended "
-        "before, or changes the environment of the processes that it starts."
+        "PyTorch left no trace: most likely the program called nothing that torch.compile "
+        "returned, or it changes the environment of the processes that it starts."
     )
 
 

@@ -214,7 +214,8 @@ class ServerDialog(Dialog):
         self._others, self._engines = others, engines
         self.name = forms.line_edit(self.tr("Its address"))
         self.name.setMaxLength(80)
-        self.address = forms.line_edit("redis://localhost:6379/0")
+        examples = "ssh://gpu1   ssh://gpu1/path   redis://cache:6379/0   ssh://gpu1/redis://cache"
+        self.address = forms.line_edit(examples if place is None else "redis://localhost:6379/0")
         self.user = forms.line_edit(self.tr("Only if the server has users"))
         self.password = secret()
         self.keep = KeepBox(engines)
@@ -264,14 +265,11 @@ class ServerDialog(Dialog):
 
     def _lay_out(self) -> None:
         asked = forms.column()
-        help_text = self.tr(
-            "A Redis server: redis://host:port/database, rediss:// for TLS, or "
-            "unix:///path/to/socket; with ssh://host/ in front, as that machine reaches it. "
-            "Torchkeeper shows the keys of PyTorch and Triton, and never touches others. Or "
-            "another machine: ssh://host finds its caches, ssh://host/path is a folder or a bundle "
-            "there, ssh://host/~/path one below the home."
-        )
-        forms.field(asked, self.tr("&Address"), self.address, help_text)
+        text = self.tr("A Redis server; rediss:// is one over TLS, unix:// a socket.")
+        if self.old is None:
+            text = self.tr("Another machine, a folder or bundle there, or a Redis server, also one "
+                           "that only that machine reaches.")  # fmt: skip
+        forms.field(asked, self.tr("&Address"), self.address, text)
         self.where = forms.label("", "muted", wrap=True)
         if self.old is not None and not self.old.added:
             asked.addWidget(self.where)
