@@ -344,6 +344,24 @@ def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_what_sglang_has_others_keep_is_found(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = "sglang/torch_compile_cache/0a1b2c3d4e/rank_0_0"
+    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", ranks):
+        (machine / path).mkdir(parents=True)
+    (machine / "cute_aot").rename(machine / "sglang" / "cute_aot")
+    (machine / "tilelang").rename(machine / "sglang" / "tilelang")
+    monkeypatch.setenv("SGLANG_CACHE_DIR", str(machine / "sglang"))
+    found = {x.path.removeprefix(f"{machine}/"): x.reason for x in places.find()}
+    here = {path: reason for path, reason in found.items() if path.startswith("sglang/")}
+    assert here == {
+        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", ranks: "SGLang",
+        "sglang/nv": "SGLANG_CACHE_DIR", "sglang/cute_aot": "SGLANG_CACHE_DIR",
+        "sglang/tilelang": "SGLANG_CACHE_DIR",
+    }  # fmt: skip
+
+
 def test_of_what_nobody_has_described_nothing_is_taken(machine: Path) -> None:
     """The CUDA driver's own: it is seen, with its size, and stays."""
     place = machine / ".nv" / "ComputeCache"
