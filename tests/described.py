@@ -41,7 +41,7 @@ KINDS = {
     ),
     "jit": Kind(
         "What another compiler made of a kernel, with its sources.",
-        "DeepGEMM, FlashInfer, TileLang, tvm-ffi",
+        "DeepGEMM, FlashInfer, CuTe DSL, …",
     ),
     "header": Kind(
         "A C++ header that was compiled ahead. It is not an entry, and counted apart.",
@@ -69,6 +69,9 @@ VARIABLES = {
             for home in cache.homes
             if home.startswith("$") and not home.startswith("$XDG_")
         },
+        "CUDA_CACHE_PATH": "The folder of the cache of CUDA's driver.",
+        "PYTORCH_KERNEL_CACHE_PATH": "The folder of the kernels of PyTorch's jiterator.",
+        "TORCH_EXTENSIONS_DIR": "The folder of PyTorch's C++ extensions.",
         "FLASHINFER_WORKSPACE_BASE": "The folder in which FlashInfer has .cache/flashinfer.",
         "SGLANG_CACHE_DIR": "The folder of SGLang's caches, with one for each compiler.",
         "VLLM_CACHE_ROOT": "The folder of vLLM's caches; by default vllm in XDG_CACHE_HOME.",

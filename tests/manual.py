@@ -68,7 +68,8 @@ def kinds() -> Iterator[str]:
 def jits() -> Iterator[str]:
     """Each cache of another compiler, and where it is looked for."""
     rows = [
-        (one.title, ", ".join(f"`{home}`" for home in one.homes if home.startswith("~")),
+        (one.title, ", ".join(f"`{home.format(tmp='/tmp', user='USER')}`"
+                              for home in one.homes if not home.startswith("$")),
          ", ".join(f"`{home[1:]}`" for home in one.homes if home.startswith("$")))
         for one in CACHES
     ]  # fmt: skip

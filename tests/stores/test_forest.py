@@ -61,8 +61,8 @@ def test_a_cache_with_projects_in_it_is_listed_as_without(
 
 
 def test_caches_of_other_compilers_are_not_taken_for_torchs(tmp_path: Path) -> None:
-    """What CuPy, JAX, Numba, the CUDA driver and PyTorch's jiterator wrote on a GPU, and a program
-    of ``aot_compile``, beside what Triton did.
+    """What CuPy, JAX, Numba and the CUDA driver wrote on a GPU, and a program of ``aot_compile``,
+    beside what Triton did. PyTorch's jiterator has a folder here that is not called as its own.
     """
     unpack_archive(DATA / "torch-2.11.0" / "jit.tar.xz", tmp_path)
     items = Folder(str(tmp_path)).items(Report())

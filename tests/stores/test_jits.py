@@ -45,16 +45,33 @@ THERE: dict[str, set[tuple[str, str | None, int]]] = {
         (f"FlashInfer: {DECODE}", "cuda:90", 1),
         (f"FlashInfer: {DECODE}", "cuda:90", 4),
     },
+    # In ``serving/more.tar.xz``.
+    "cutlass_python_cache": {("CuTe DSL", None, 1)},
+    "quack_cache": {("QuACK", None, 1)},
+    "cute_aot": {("SGLang: fwd", None, 1)},
+    "helion": {("Helion", None, 1), ("Helion: helion_bwd", None, 1)},
+    "torch_extensions": {("PyTorch extensions: inlined", None, 6)},
+    "extensions": {("PyTorch extensions: plain", None, 5)},
+    "torch/kernels": {("jiterator: my_op_vectorized8", "cuda:90", 1)},
+    "torch_tensorrt_engine_cache": {("Torch-TensorRT", None, 1)},
 }
+#: The one that a variable names: its folder has no name of its own.
+NAMELESS = "extensions"
+#: What is known of a whole machine by the names of the folders.
+NAMED = [told for cache, some in THERE.items() if cache != NAMELESS for told in some]
 #: FlashInfer's own log, which it appends to.
 LOG = "0.7.2.post1/90a/flashinfer_jit.log"
 
 
 @pytest.fixture(scope="session")
 def serving(shared: Path) -> Path:
-    """What serving_jits.py of tests/data had four compilers write. Not to be changed."""
-    archive = DATA / "serving" / "jit.tar.xz"
-    return once(shared, "serving", lambda folder: unpack_archive(archive, folder))
+    """What two scripts of tests/data had compilers write. Not to be changed."""
+
+    def unpack(folder: Path) -> None:
+        for name in ("jit", "more"):
+            unpack_archive(DATA / "serving" / f"{name}.tar.xz", folder)
+
+    return once(shared, "serving", unpack)
 
 
 @pytest.fixture
@@ -129,11 +146,12 @@ def test_each_is_shown_purged_and_undone_to_the_byte(machine: Path, cache: str) 
 
 def test_from_above_each_is_the_same(machine: Path) -> None:
     """As in the folder of a serving engine, or at home; only by the name of its own folder."""
-    assert {(one.name, one.device, one.files) for one in entries(machine) if one.kind == "jit"} == {
-        told for some in THERE.values() for told in some
-    }
-    (machine / "tilelang").rename(machine / "mine")
-    (machine / "tvm-ffi").rename(machine / ".cache")
+    found = [(x.name, x.device, x.files) for x in entries(machine) if x.kind == "jit"]
+    assert set(found) == set(NAMED)
+    assert len(found) == len(NAMED)
+    for number, cache in enumerate(THERE):
+        if cache not in ("deep_gemm", FLASHINFER):
+            (machine / cache).rename(machine / f"mine{number}")
     assert {one.name for one in entries(machine) if one.kind == "jit"} == {
         "DeepGEMM: scale", "FlashInfer: scale_f32", f"FlashInfer: {DECODE}"
     }  # fmt: skip
@@ -177,6 +195,42 @@ MINE = {
         "0.7.2.post1/90a/cached_ops/mine_cute_dsl/meta.json", "autotune/mine.json",
         "0.7.2.post1/90a/cached_ops/scale_f32/old/scale_f32.so",
     ],
+    "cutlass_python_cache": [
+        f"cute_dsl_{'a' * 64}.mlir", f"cute_dsl_{'a' * 63}.mlir", "cute_dsl_mine.mlir",
+        f"my_dsl_{'a' * 64}.mlir", f"old/cute_dsl_{'a' * 64}.mlir", f"tmp.pid_1/{'a' * 64}.mlir",
+    ],
+    "quack_cache": [
+        f"{'a' * 64}/{'b' * 64}.o", f"{'a' * 64}/{'b' * 63}.o", f"{'a' * 64}/{'b' * 64}.lock",
+        f"{'a' * 64}.o", f"{'a' * 64}/main.o", f"{'a' * 63}/{'b' * 64}.o",
+    ],
+    "cute_aot": [
+        f"{'a' * 64}/fwd/{'b' * 64}.o", f"{'a' * 64}/fwd/{'b' * 63}.o", f"{'a' * 64}/fwd/main.o",
+        f"{'a' * 64}/fwd/{'b' * 64}.lock", f"{'a' * 64}/my/own/{'b' * 64}.o",
+    ],
+    "helion": [
+        f"{'a' * 64}.best_config", f"{'a' * 63}.best_config", "mine.best_config", "mine.json",
+        f"backward/helion_bwd_{'a' * 32}.py", f"backward/helion_bwd_{'a' * 31}.py",
+        f"helion_bwd_{'a' * 32}.py", "backward/mine.py", f"old/{'a' * 64}.best_config",
+    ],
+    "torch_extensions": [
+        "py311_cpu/mine/build.ninja", "py311_cpu/mine/mine.so", "py311_cpu/mine/main.cpp",
+        "py311_cpu/inlined/lock", "py311_cpu/inlined/other.o", "py311_cpu/inlined/other.so",
+        "py311_gpu/inlined/build.ninja", "inlined/build.ninja", "py311_cpu/build.ninja",
+        "py311_cpu/inlined/old/main.cpp", "py311_cpu/inlined/notes.txt",
+    ],
+    "extensions": [
+        "mine/build.ninja", "mine/mine.so", "plain/main.cpp", "plain/cuda.cu", "plain/lock",
+        "plain/other.o", "plain/other.so", "build.ninja", "py311_cpu/plain/build.ninja",
+    ],
+    "torch/kernels": [
+        f"my_op_arch9.0_nvrtc13.0_sass_1_{'a' * 40}", f"my_op_arch9.0_nvrtc13.0_sass_1_{'a' * 39}",
+        f"my_op_{'a' * 40}", f"my_op_arch9.0_nvrtc13.0_sass_1_{'a' * 40}_tmp_mine", "kernel.cubin",
+        f"old/my_op_arch9.0_nvrtc13.0_sass_1_{'a' * 40}",
+    ],
+    "torch_tensorrt_engine_cache": [
+        f"{'a' * 153}/blob.bin", f"{'a' * 152}/blob.bin", "timing_cache.bin", "blob.bin",
+        f"{'A' * 153}/blob.bin", "mine/blob.bin", f"{'a' * 153}/engine.bin",
+    ],
 }  # fmt: skip
 
 
@@ -187,7 +241,8 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
     theirs = set(MINE[cache])
     for item in items(place):
         for file in item.files:
-            theirs |= {f"{item.path}/{name}" for name in near(file.name)}
+            folder = file.path.removesuffix(file.name)
+            theirs |= {f"{folder}{name}" for name in near(file.name)}
     # A build of somebody's own, and what Python and other programs write as JSON.
     texts = {
         "build.ninja": "ninja_required_version = 1.3\nname = other\nrule cxx\n",
@@ -200,7 +255,7 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
         (place / path).write_text(texts.get(path.rpartition("/")[2], "of mine"))
     known_before = {LOG} if cache == FLASHINFER else set[str]()
     assert paths(place, "unknown") == theirs | known_before
-    assert paths(place, "lock") <= {"0.7.2.post1/90a/cached_ops/tmp/scale_f32.lock"}
+    assert len(paths(place, "lock")) == (cache in (FLASHINFER, "quack_cache", "cute_aot"))
     assert {item.identity: item.names for item in items(place)} == before
     told = snapshot(place, only=theirs)
     assert purge(place) == []
@@ -214,7 +269,7 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
 def test_what_nothing_proves_is_a_users(machine: Path, cache: str) -> None:
     """Each entry without the file that tells, and with another one of its name."""
     place, mine = machine / cache, paths(machine / cache, "jit")
-    proofs = {made.path for path in mine if (made := known.proof(path))}
+    proofs = {made.path or path for path in mine if (made := known.proof(path))}
     assert proofs and proofs <= mine
     for path in proofs:
         (place / path).write_bytes(b"something else")
@@ -266,20 +321,55 @@ def test_what_a_writer_has_in_hand(machine: Path) -> None:
 
 
 def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = f"{machine}/.nv/ComputeCache"
     for name in {home[1:].partition("/")[0] for one in known.CACHES for home in one.homes} - {""}:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(machine))
-    assert not [one for one in places.find() if one.reason in known.REASONS]
+    monkeypatch.setenv("TMPDIR", str(machine / "tmp"))
+    monkeypatch.setenv("USER", "ada")
+    assert [x.path for x in places.find() if x.reason in known.REASONS] == [driver]
     monkeypatch.setenv("DG_JIT_CACHE_DIR", f"{machine}/nowhere:{machine}/deep_gemm")
     monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(machine / "workspace"))
     (machine / ".cache").mkdir()
     (machine / "tvm-ffi").rename(machine / ".cache" / "tvm-ffi")
+    (machine / "tmp" / "ada").mkdir(parents=True)
+    (machine / "quack_cache").rename(machine / "tmp" / "ada" / "quack_cache")
     found = {one.path: one.reason for one in places.find() if one.reason in known.REASONS}
     assert found == {
         f"{machine}/deep_gemm": "DG_JIT_CACHE_DIR",
         f"{machine}/{FLASHINFER}": "FLASHINFER_WORKSPACE_BASE",
         f"{machine}/.cache/tvm-ffi": "tvm-ffi",
+        f"{machine}/tmp/ada/quack_cache": "QuACK",
+        driver: "CUDA driver",
     }
+
+
+def test_what_sglang_has_others_keep_is_found(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = "sglang/torch_compile_cache/0a1b2c3d4e/rank_0_0"
+    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", ranks):
+        (machine / path).mkdir(parents=True)
+    (machine / "cute_aot").rename(machine / "sglang" / "cute_aot")
+    (machine / "tilelang").rename(machine / "sglang" / "tilelang")
+    monkeypatch.setenv("SGLANG_CACHE_DIR", str(machine / "sglang"))
+    found = {x.path.removeprefix(f"{machine}/"): x.reason for x in places.find()}
+    here = {path: reason for path, reason in found.items() if path.startswith("sglang/")}
+    assert here == {
+        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", ranks: "SGLang",
+        "sglang/nv": "SGLANG_CACHE_DIR", "sglang/cute_aot": "SGLANG_CACHE_DIR",
+        "sglang/tilelang": "SGLANG_CACHE_DIR",
+    }  # fmt: skip
+
+
+def test_of_what_nobody_has_described_nothing_is_taken(machine: Path) -> None:
+    """The CUDA driver's own: it is seen, with its size, and stays."""
+    place = machine / ".nv" / "ComputeCache"
+    mine = {"5/9/6ba9817ba7d857", "index"}
+    before = snapshot(place, only=mine)
+    assert paths(place, "unknown") == mine
+    assert purge(place, insisted=True) == []
+    assert snapshot(place, only=mine) == before
 
 
 def test_a_program_that_may_use_one() -> None:
@@ -300,9 +390,9 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     [row] = [x for x in tk("places", "--json", **env).objects if x["reason"] == "DG_JIT_CACHE_DIR"]
     assert row["path"] == str(machine / "deep_gemm")
     listed = tk("ls", machine, "--filter", "kind:jit", "--json").objects
-    assert len(listed) == 7
+    assert len(listed) == len(NAMED)
     kinds = {row["kind"]: row for row in tk("du", machine, "--json").objects if "kind" in row}
-    assert kinds["jit"]["entries"] == 7
+    assert kinds["jit"]["entries"] == len(NAMED)
     shown = tk("show", machine, "scale_f32").out
     assert "FlashInfer 0.7.2.post1" in shown
     assert "90a" in shown
@@ -316,7 +406,7 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
 def test_in_an_overview(machine: Path) -> None:
     with Engine() as engine:
         looked = Looked(engine, machine)
-    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [7]
+    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [len(NAMED)]
 
 
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:

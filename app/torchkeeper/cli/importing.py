@@ -249,9 +249,10 @@ def _named(machine: str, row: bundles.CacheRow) -> bundles.CacheRow:
 
 
 def _print(rows: list[bundles.CacheRow]) -> None:
+    width = max((len(row["cache"]) for row in rows), default=0)
     for row in rows:
         why = row["reason"] if (row["reason"] or "").isupper() else "its default"
         where = f"{row['into']} ({why}{'' if row['there'] else ', which is not there yet'})"
         if not row["into"]:
             where = "stays: nothing on this machine says where this cache is"
-        output.line(printable(f"  {row['cache']:<12} {held(row)}  {where}"))
+        output.line(printable(f"  {row['cache']:<{width}}  {held(row)}  {where}"))

@@ -409,9 +409,9 @@ def kernel_items(folder: str, files: list[File], proven: Proven) -> list[Item] |
     else:
         items = [Item("triton", key, folder, mine)] if mine else []
     for file in others:
-        # It is being written, or a stranger's.
+        # It is being written, another compiler's, or a stranger's.
         at = locate(file[0])
-        if at.kind != "lock" or not file[6]:
+        if at.kind not in ("lock", "jit") or not file[6] or not proven(file):
             at = Located("unknown", file.name, file[0])
         items.append(Item(at.kind, at.key, at.entry_path, [file]))
     return items

@@ -78,6 +78,8 @@ def _candidates() -> Iterator[tuple[str, str]]:
         yield default
     for path in _vllm_ranks():
         yield path, "vllm"
+    for path in _sglang():
+        yield path, "SGLang"
     yield from (x[:2] for x in jits.homes(os.environ) if os.path.isdir(x.path))
     for path in _folders(tempfile.gettempdir(), "torchinductor_"):
         yield path, "temporary"
@@ -95,10 +97,25 @@ def _vllm_ranks() -> Iterator[str]:
     root = os.environ.get("VLLM_CACHE_ROOT") or os.path.join(base, "vllm")
     root = os.path.expanduser(root)
     if os.path.isabs(root):
-        for folder in _folders(os.path.join(root, "torch_compile_cache"), ""):
-            aot = os.path.basename(folder) == "torch_aot_compile"
-            yield from _folders(folder, "" if aot else "rank_")
+        yield from _ranks(root)
         yield from _folders(os.path.join(root, "torch_aot_compile"), "")
+
+
+def _ranks(root: str) -> Iterator[str]:
+    for folder in _folders(os.path.join(root, "torch_compile_cache"), ""):
+        aot = os.path.basename(folder) == "torch_aot_compile"
+        yield from _folders(folder, "" if aot else "rank_")
+
+
+def _sglang() -> Iterator[str]:
+    """What SGLang has PyTorch and Triton keep below its folder, and its ranks, which are as vLLM's.
+    Sources: sglang/srt/environ.py (third_party_cache_defaults), srt/compilation/backend.py.
+    """
+    root = os.environ.get("SGLANG_CACHE_DIR") or os.path.expanduser("~/.cache/sglang")
+    if os.path.isabs(root):
+        there = (os.path.join(root, name) for name in ("inductor", "triton"))
+        yield from filter(os.path.isdir, there)
+        yield from _ranks(root)
 
 
 def _folders(above: str, start: str) -> list[str]:

@@ -11,8 +11,9 @@ VERSION = r"\d[\w.+]{0,60}"
 
 class Form(NamedTuple):
     """Entries of one form. entry: the path of an entry's folder in the cache; its groups ``name``,
-    ``key``, ``version`` and ``arch`` are told of it. files: what is in it, by name; anything else
-    there is somebody's own. Each file is an entry for itself where the folder has many (``each``).
+    ``key``, ``version`` and ``arch`` are told of it. files: what is in it, by name, also with such
+    groups; anything else there is somebody's own. Each file is an entry for itself where the folder
+    has many (``each``).
 
     proof: the file that must be there too, as a template of the match of ``entry``, and how that
     begins (``head``); "" is the file itself. A crash leaves nothing else: these writers move whole
@@ -33,9 +34,10 @@ class Form(NamedTuple):
 
 class Cache(NamedTuple):
     """The cache of one compiler. title: what it is called. homes: where it may be, the home folder
-    as ``~`` and a variable as ``$NAME``. names: what the folder of it is called, by which it is
-    known below any other. folder: one of these, which it has in a bundle. loaded: a path in a
-    program that has it loaded.
+    as ``~``, a variable as ``$NAME``, the folder for temporary files and the user's name as
+    ``{tmp}`` and ``{user}``. names: what the folder of it is called, by which it is known below any
+    other. folder: one of these, which it has in a bundle. loaded: a path in a program that has it
+    loaded.
     """
 
     title: str

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import os
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.jits import deep_gemm, flashinfer, tilelang, tvm_ffi
+from torchkeeper.artifacts.jits import (
+    cuda,
+    cute_dsl,
+    deep_gemm,
+    flashinfer,
+    helion,
+    jiterator,
+    quack,
+    sglang,
+    tilelang,
+    torch_extensions,
+    torch_tensorrt,
+    tvm_ffi,
+)
 from torchkeeper.artifacts.jits.form import Cache, Form
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
-CACHES = (deep_gemm.CACHE, flashinfer.CACHE, tilelang.CACHE, tvm_ffi.CACHE)
+CACHES = (
+    deep_gemm.CACHE, flashinfer.CACHE, tilelang.CACHE, tvm_ffi.CACHE, cute_dsl.CACHE, quack.CACHE,
+    sglang.CACHE, helion.CACHE, torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE,
+    cuda.CACHE,
+)  # fmt: skip
 
 #: What says why a folder is one of theirs (``Home.reason``).
 REASONS = frozenset(
-    cache.title if home.startswith("~") else home[1:].partition("/")[0]
+    home[1:].partition("/")[0] if home.startswith("$") else cache.title
     for cache in CACHES
     for home in cache.homes
 )
@@ -60,7 +79,10 @@ class _Found(NamedTuple):
     files: re.Pattern[str]
 
     def path(self, template: str) -> str:
-        return (self.match["above"] or "") + self.match.expand(template)
+        """A template of a form with what was matched, in the place."""
+        for name, text in self.match.groupdict().items():
+            template = template.replace(rf"\g<{name}>", text or "")  # a tenth of what expand takes
+        return (self.match["above"] or "") + template
 
 
 @functools.lru_cache(maxsize=256)  # of all files in a folder it is asked
@@ -170,12 +192,13 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
     found = _found(paths[0])
     if found is None:
         return {}
-    told = found.match.groupdict()
+    named = found.files.fullmatch(paths[0].rpartition("/")[2])
+    told = found.match.groupdict() | (named.groupdict() if named else {})
     functions = (_FUNCTION.search(data) for name, data in files.items() if name.endswith(".cu"))
     name = told.get("name") or next((x[1].decode() for x in functions if x), None)
     devices = {_gpu(data) for name, data in files.items() if name.endswith(".cubin")}
     if arch := told.get("arch"):
-        single = re.fullmatch(r"(\d+)[a-z]?", arch)
+        single = re.fullmatch(r"(\d+)[a-z]?", arch.replace(".", ""))
         devices.add(f"cuda:{single[1]}" if single else None)
     return {
         "name": f"{found.cache.title}: {name}" if name else found.cache.title,
@@ -204,11 +227,28 @@ def homes(env: Mapping[str, str], by_default: Sequence[Cache] = CACHES) -> Itera
     """
     for cache in CACHES:
         for home in cache.homes:
-            first, slash, rest = home.partition("/")
-            name = first.removeprefix("$") if first != "~" else "HOME"
-            value = env.get(name, "")
+            first, slash, rest = home.replace("{user}", _user(env)).partition("/")
+            named = first.startswith("$")
+            reason = first[1:] if named else cache.title
+            value = env.get(reason, "") if named else _DEFAULTS[first](env)
             # DeepGEMM reads from several.
             for base in dict.fromkeys((value, *value.split(":"))):
-                if os.path.isabs(base) and (first != "~" or cache in by_default):
-                    reason = cache.title if first == "~" else name
+                if os.path.isabs(base) and (named or cache in by_default):
                     yield Home(base + slash + rest, reason, cache)
+
+
+_DEFAULTS: dict[str, Callable[[Mapping[str, str]], str]] = {
+    "~": lambda env: env.get("HOME", ""),
+    "{tmp}": lambda env: env.get("TMPDIR") or tempfile.gettempdir(),
+}
+
+
+def _user(env: Mapping[str, str]) -> str:
+    """The user's name, as these compilers ask for it; a folder of none where nobody knows."""
+    name = env.get("USER") or env.get("USERNAME")
+    if not name:
+        try:
+            name = getpass.getuser()
+        except (KeyError, ImportError, OSError):
+            name = f"uid_{os.getuid()}"
+    return name.replace("/", "_")

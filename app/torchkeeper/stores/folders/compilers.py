@@ -14,7 +14,7 @@ from torchkeeper.artifacts.jits.form import Cache
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.items import Item, Offered
+    from torchkeeper.stores.items import File, Item, Offered
 
 #: Folders that are looked into to see whose cache a folder is.
 _LOOKS = 64
@@ -33,7 +33,9 @@ class Homes:
             item.files[0].path.partition("/")[0] if item.kind == "jit" else "" for item in items
         }
         self._starts: dict[str, str] = {}
-        self._heads: dict[str, bytes | None] = {}
+        # What comes besides, by its path; and the file that was looked at last.
+        self._coming: tuple[Offered | None, dict[str, File]] = None, {}
+        self._last: tuple[str, bytes | None] = "", None
 
     def path(self, path: str) -> str:
         """The path in the folder of what lies at a path in every place."""
@@ -70,27 +72,29 @@ class Homes:
 
     def _head(self, path: str, offered: Offered) -> bytes | None:
         """How a file begins that is there, or is to come."""
-        if path not in self._heads:
-            self._heads[path] = _first(os.path.join(self._root, self.path(path)), offered, path)
-        return self._heads[path]
+        if self._last[0] != path:
+            there = _first(os.path.join(self._root, self.path(path)))
+            self._last = path, self._first_offered(path, offered) if there is None else there
+        return self._last[1]
+
+    def _first_offered(self, path: str, offered: Offered) -> bytes | None:
+        if self._coming[0] is not offered:
+            items = (item for item in offered.items() if item.kind == "jit")
+            self._coming = offered, {file.path: file for item in items for file in item.files}
+        try:
+            with offered.open(self._coming[1][path]) as stream:
+                return stream.read(proofs.OTHER)
+        except (OSError, KeyError):
+            return None
 
 
-def _first(there: str, offered: Offered, path: str) -> bytes | None:
+def _first(path: str) -> bytes | None:
     try:
-        handle = os.open(there, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
             return stream.read(proofs.OTHER)
     except OSError:
-        pass
-    files = (file for item in offered.items() if item.kind == "jit" for file in item.files)
-    for file in files:
-        if file.path == path:
-            try:
-                with offered.open(file) as stream:
-                    return stream.read(proofs.OTHER)
-            except OSError:
-                return None
-    return None
+        return None
 
 
 def _names(folder: str) -> list[str]:
