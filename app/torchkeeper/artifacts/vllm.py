@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -25,6 +26,11 @@ _MAX_HASH = 100
 _MAX_SOURCES = 300
 #: A piece as vLLM names it: the sizes that it is for, both included, and its number in the graph.
 _PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})", re.ASCII)
+#: A piece in the list of them: its name, and its path, which is that alone where the list has no
+#: folder; as texts of Python's without what it escapes. Paths of Inductor's code are not used.
+_INDEXED = re.compile(
+    rb"'(artifact_[^'/\\\n]{1,200})',(\s{1,4000})'(?:/(?:[^'\\\n]{1,4000}/)?)?\1'"
+)
 #: Where a line of the model stands, as print_readable of torch.fx writes it.
 _SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
 #: The file of a model's own code, of vLLM's models or a plugin's.
@@ -89,6 +95,17 @@ def piece(name: str) -> Piece | None:
     """What a name of an artifact tells; None of what has another name."""
     match = _PIECE.fullmatch(name)
     return Piece(*map(int, match.groups())) if match else None
+
+
+def index_for(data: bytes, folder: str) -> bytes:
+    """The list of the pieces of a graph, with their paths in ``folder``, or relative with "". vLLM
+    before 0.32 loads a piece from the path that stands there, and later ones by its name.
+    """
+    above = f"{folder.rstrip('/')}/" if folder else ""
+    if "'" in above or "\\" in above or not above.isprintable():
+        return data  # nor would vLLM write it so
+    path = os.fsencode(above)
+    return _INDEXED.sub(lambda m: b"'%b',%b'%b%b'" % (m[1], m[2], path, m[1]), data)
 
 
 def sources(graph: str) -> list[str]:

@@ -201,7 +201,7 @@ def _write(
     reading = _Reading(source, done, screen)
     taken = _settled(taken, reading, left)
     members = Members(stream)
-    mega = [one for one in taken if one.entry.kind in MEGA]
+    mega = [one for one in taken if in_mega_cache(one)]
     digest: str | None = None
     written: set[int] = set()
     if mega:
@@ -221,7 +221,7 @@ def _write(
 
         members.add_written(manifest.MEGA_CACHE, fill)
     for one in taken:
-        if one.entry.kind in FILES:
+        if as_files(one):
             reading.begin(one, again=id(one) in written)
             mark = members.mark()
             try:
@@ -366,9 +366,24 @@ class _Reading:
         return digest
 
 
+def in_mega_cache(one: Described) -> bool:
+    """Whether an entry goes into the mega-cache; what lies in a tree of vLLM's does not."""
+    return one.entry.kind in MEGA and not _in_tree(one)
+
+
+def as_files(one: Described) -> bool:
+    """Whether an entry goes under files/."""
+    return one.entry.kind in FILES or _in_tree(one)
+
+
+def _in_tree(one: Described) -> bool:
+    return one.entry.kind != "aoti_eager" and layout.in_tree(one.item.path)
+
+
 def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place."""
-    inner = "" if kind == "aoti_eager" else layout.inner_cache(path)
+    stays = kind == "aoti_eager" or layout.in_tree(path)
+    inner = "" if stays else layout.inner_cache(path)
     return manifest.FILES + path[len(inner) :]
 
 
@@ -453,10 +468,11 @@ def plan(
     """What exporting these entries comes to. What would stay out goes to ``left``."""
     record, alone = Record(makers), Singly(source)
     taken = holdable(chosen, alone, left)
+    alike = list(filter(in_mega_cache, taken))
     sections = [
         (megacache.TYPE_OF_KIND[kind], ones)
         for kind in MEGA
-        if (ones := [(mega_key(one), one.entry.size) for one in taken if one.entry.kind == kind])
+        if (ones := [(mega_key(x), x.entry.size) for x in alike if x.entry.kind == kind])
     ]
     mega = megacache.size_of(sections) if sections else 0
     members, listed = _Members(), Listing()
@@ -464,7 +480,7 @@ def plan(
         members.add(manifest.MEGA_CACHE, mega, True)
     for one in taken:
         report.check()
-        files = tuple(_planned_files(one, alone)) if one.entry.kind in FILES else ()
+        files = tuple(_planned_files(one, alone)) if as_files(one) else ()
         for file in files:
             members.add(file.path, file.size, file.size > MAY_BE_BIG)
         built = record.add(one.item, alone, files)
