@@ -61,6 +61,12 @@ class Piece(NamedTuple):
     high: int
     number: int
 
+    @property
+    def sizes(self) -> str:
+        """As vLLM would say them; tokens are what it counts."""
+        both = self.low == self.high
+        return f"size {self.low}" if both else f"sizes {self.low} to {self.high}"
+
 
 def text_of(value: object) -> str:
     """A value of a variable as it is told and compared."""
