@@ -193,6 +193,33 @@ def test_a_folder_is_shown(tk: Tk, tmp_path: Path) -> None:
     assert f"Its factors make another name, {place.name}" in tk("show", renamed).out
 
 
+@pytest.mark.parametrize("strange", ["ü" * 60_000, '\\"' * 30_000, "\\u0001" * 20_000])
+def test_what_a_stranger_wrote_is_told(tk: Tk, first: Path, strange: str) -> None:
+    (part,) = first.glob("*/*")
+    about = f'{{"env": {{"VLLM_PLUGINS": "{strange}"}}, "config_hash": "\\ud800", "code_hash": 3}}'
+    (part / "cache_key_factors.json").write_text(about)
+    lines = "".join(f"# File: /ü/{n}{'ü' * 300}.py:1 in f, code: x\n" for n in range(1000))
+    graph = (part / "computation_graph.py").read_text()
+    (part / "computation_graph.py").write_text(graph + lines)
+    for number in range(3000):
+        name = f"artifact_compile_range_{number}_{'9' * 9}_subgraph_0"
+        (part / name).write_bytes(b"")
+    ran = tk("show", first)
+    assert (ran.code, ran.err) == (0, "")
+    assert max(map(len, ran.out.splitlines())) < 400
+    assert tk("show", first, "--json").code == 0
+
+
+@pytest.mark.parametrize("depth", [500, 900, 100_000])
+def test_what_is_deep_is_no_key(tk: Tk, first: Path, depth: int) -> None:
+    (part,) = first.glob("*/*")
+    text = '{"env": {"VLLM_PLUGINS": ' + "[" * depth + "]" * depth + "}}"
+    (part / "cache_key_factors.json").write_text(text)
+    ran = tk("show", first)
+    assert "Traceback" not in ran.err + ran.out
+    assert ran.code in (0, 1)
+
+
 def test_entries_of_a_key_a_rank_and_a_part(tk: Tk, tmp_path: Path) -> None:
     first = tree(tmp_path, {PORT: "5600"}, ranks=("rank_0_0", "rank_1_0"))
     tree(tmp_path, {PORT: "5601"})

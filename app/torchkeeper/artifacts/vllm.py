@@ -18,12 +18,12 @@ from typing import NamedTuple
 from torchkeeper.artifacts.patterns import regex
 
 #: Bytes of a list of factors, and of a graph, that are read: 0.33.0 writes some 8 kB.
-MAX_FACTORS, MAX_GRAPH = 256 << 10, 8 << 20
+MAX_FACTORS, MAX_GRAPH = 128 << 10, 8 << 20
 #: The factors besides the variables, and how long each text may be.
 HASHES = ("config", "code", "compiler")
 _MAX_HASH = 100
-#: Files that are told of a graph.
-_MAX_SOURCES = 300
+#: Characters of the names of files that are told of a graph.
+_MAX_SOURCES = 16 << 10
 #: A piece as vLLM names it: the sizes that it is for, both included, and its number in the graph.
 _PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})", re.ASCII)
 #: A piece in the list of them: its name, and its path, which is that alone where the list has no
@@ -77,12 +77,13 @@ def factors(data: bytes) -> Factors | None:
     """The factors in a file; None of one that was cut, or is not vLLM's."""
     try:
         said = json.loads(data) if len(data) < MAX_FACTORS else None
+        if not isinstance(said, dict):
+            return None
+        env = said.get("env")
+        listed = env.items() if isinstance(env, dict) else ()
+        values = {name: text_of(value) for name, value in listed}
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
-        return None
-    env = said.get("env")
-    values = {name: text_of(value) for name, value in env.items()} if isinstance(env, dict) else {}
     hashes = (said.get(f"{name}_hash") for name in HASHES)
     return Factors(values, *(x[:_MAX_HASH] if isinstance(x, str) else "" for x in hashes))
 
@@ -118,7 +119,12 @@ def sources(graph: str) -> list[str]:
     """The files whose lines a graph names, in order; vLLM's hash of the code is over these and
     others that were traced, with their paths.
     """
-    return sorted(set(_SOURCE.findall(graph)))[:_MAX_SOURCES]
+    found, left = list[str](), _MAX_SOURCES
+    for path in sorted(set(_SOURCE.findall(graph))):
+        left -= len(path)
+        if left > 0:
+            found.append(path)
+    return found
 
 
 def model(files: list[str]) -> str:
