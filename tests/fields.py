@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.shapes import EntryRow, Fault, Private, Secret, Sized
 from torchkeeper.cli.contract import schema_of
 from torchkeeper.cli.telling import Uncached
-from torchkeeper.cli.vllm import TreeTold
+from torchkeeper.cli.vllm import RankTold, TreeTold
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -183,7 +183,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 environments=_list(_ENVIRONMENT)),
     ),
     "show": (Line("each entry of the key", (EntryRow, entries.Shown),
-                  {"file_list": list[entries.EntryFile], "files": int}, without=("entry",)),),
+                  {"file_list": list[entries.EntryFile], "files": int}, without=("entry",)),
+             Line("without a key: each key of vLLM", (TreeTold,),
+                  {"hashes": dict[str, str], "variables": list[str], "rows": list[RankTold]})),
     "check": (
         Line("each entry", (verdicts.CheckRow,), _OF_PLACE),
         Line("with --against: each key of vLLM", (TreeTold,), {**_VLLM, "looks_for": str}),

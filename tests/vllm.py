@@ -3,6 +3,7 @@ names: modules that need no GPU are loaded whole, of others single functions and
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import dataclasses
@@ -15,6 +16,7 @@ import logging
 import os
 import pathlib
 import pprint
+import struct
 import subprocess
 import sys
 import zipfile
@@ -68,7 +70,8 @@ def taken(path: str, *names: str, given: Mapping[str, object]) -> dict[str, Any]
     kept = [node for node in every if node.name in names]
     assert {node.name for node in kept} == set(names), f"{path} has not all of {names}"
     made: dict[str, Any] = dict(given)
-    exec(compile(ast.Module(list(kept), []), path, "exec", dont_inherit=True), made)
+    flags = __future__.annotations.compiler_flag
+    exec(compile(ast.Module(list(kept), []), path, "exec", flags, dont_inherit=True), made)
     return made
 
 
@@ -177,6 +180,10 @@ class GraphModule(torch.nn.Module):
 """
 
 
+#: How a piece begins: a checksum, the length of a name, and that.
+PIECE = bytes(4) + struct.pack(">Q", 21) + b"CacheCompiledArtifact"
+
+
 def tree(
     root: Path,
     env: Mapping[str, str],
@@ -187,7 +194,7 @@ def tree(
     **others: object,
 ) -> Path:
     """The folder of a key, laid out as vLLM does it, of a server of vllm.VERSION with these
-    variables; others: values besides those that it has. Its pieces are empty.
+    variables; others: values besides those that it has. Of its pieces there is but the beginning.
     """
     from torchkeeper.artifacts.vllm import Factors, folder, text_of
     from torchkeeper.settings import vllm
@@ -205,7 +212,7 @@ def tree(
         index = {}
         for low, high, number in ((1, 8192, 0), (1, 8192, 1), (16, 16, 0)):
             name = f"artifact_compile_range_{low}_{high}_subgraph_{number}"
-            (part / name).write_bytes(bytes(1024))
+            (part / name).write_bytes(PIECE + f"{rank} {name}".encode())
             handle = {"graph_handle": (name, str(part / name)), "cache_key": "a"}
             index[((low, high), number, "inductor_standalone")] = handle
         text = pprint.PrettyPrinter(indent=4).pformat(index)

@@ -41,7 +41,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "explain {cache} f3jp4pg => 1", "explain {cache} f3jp4pg --nearest",
         "explain {cache} a5iw --nearest",
         "explain {rec} --trace {traces}/shape", "explain --trace {strange}",
-        "explain {vllm} {pod}", "check {vllm} --against {pod} => 1",
+        "explain {vllm} {pod}", "show {vllm}", "check {vllm} --against {pod} => 1",
         "env", "env --add {broken} => 1", "env --remove {broken}",
         "run --into {rec} -- {python} {replay} {traces}/dtype",
         "run --recipe {tmp}/run.toml --into {rec} -- {python} {replay} {traces}/dtype",

@@ -167,6 +167,80 @@ def test_another_folder(tk: Tk, first: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.out.splitlines()[-1]) == (1, "1 misses")
 
 
+def test_a_folder_is_shown(tk: Tk, tmp_path: Path) -> None:
+    place = tree(tmp_path, {PORT: "5600"}, ranks=("rank_0_0", "rank_1_0"))
+    (place / "rank_1_0" / "backbone" / "artifact_compile_range_16_16_subgraph_0").unlink()
+    ran = tk("show", place)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[:5] == [
+        f"{place.name}  llama  rank_0_0 and rank_1_0  backbone",
+        "config_hash: cafe",
+        "code_hash: beef",
+        "compiler_hash: c0ffee0000",
+        f"{PORT}: 5600",
+    ]
+    assert [line.split()[:2] for line in lines[5:8]] == [
+        ["RANK", "PART"], ["rank_0_0", "backbone"], ["rank_1_0", "backbone"],
+    ]  # fmt: skip
+    assert "2 for 1 to 8,192, 1 for size 16" in lines[6]
+    assert lines[8] == "Only rank_0_0 has artifact_compile_range_16_16_subgraph_0."
+    (told,) = tk("show", place, "--json").objects
+    assert [row["rank"] for row in told["rows"]] == ["rank_0_0", "rank_1_0"]
+    piece = told["rows"][0]["pieces"][0]
+    assert (piece["low"], piece["high"], piece["index"]) == (1, 8192, 0)
+    renamed = place.rename(place.with_name("mine"))
+    assert f"Its factors make another name, {place.name}" in tk("show", renamed).out
+
+
+@pytest.mark.parametrize("strange", ["ü" * 60_000, '\\"' * 30_000, "\\u0001" * 20_000])
+def test_what_a_stranger_wrote_is_told(tk: Tk, first: Path, strange: str) -> None:
+    (part,) = first.glob("*/*")
+    about = f'{{"env": {{"VLLM_PLUGINS": "{strange}"}}, "config_hash": "\\ud800", "code_hash": 3}}'
+    (part / "cache_key_factors.json").write_text(about)
+    lines = "".join(f"# File: /ü/{n}{'ü' * 300}.py:1 in f, code: x\n" for n in range(1000))
+    graph = (part / "computation_graph.py").read_text()
+    (part / "computation_graph.py").write_text(graph + lines)
+    for number in range(3000):
+        name = f"artifact_compile_range_{number}_{'9' * 9}_subgraph_0"
+        (part / name).write_bytes(b"")
+    ran = tk("show", first)
+    assert (ran.code, ran.err) == (0, "")
+    assert max(map(len, ran.out.splitlines())) < 400
+    assert tk("show", first, "--json").code == 0
+
+
+@pytest.mark.parametrize("depth", [500, 900, 100_000])
+def test_what_is_deep_is_no_key(tk: Tk, first: Path, depth: int) -> None:
+    (part,) = first.glob("*/*")
+    text = '{"env": {"VLLM_PLUGINS": ' + "[" * depth + "]" * depth + "}}"
+    (part / "cache_key_factors.json").write_text(text)
+    ran = tk("show", first)
+    assert "Traceback" not in ran.err + ran.out
+    assert ran.code in (0, 1)
+
+
+def test_entries_of_a_key_a_rank_and_a_part(tk: Tk, tmp_path: Path) -> None:
+    first = tree(tmp_path, {PORT: "5600"}, ranks=("rank_0_0", "rank_1_0"))
+    tree(tmp_path, {PORT: "5601"})
+    keys = tmp_path / "torch_compile_cache"
+    listed = tk("ls", keys, "--json").objects
+    assert len(listed) == 12
+
+    def found(text: str) -> int:
+        return len(tk("ls", keys, "--filter", text, "--json").objects)
+
+    assert (found(f"vllm:{first.name[:6]}"), found("vllm:rank_1_0"), found("vllm:back")) == (
+        8,
+        4,
+        12,
+    )
+    assert found(f"vllm:{first.name} vllm:rank_0") == 4
+    assert found("-vllm:rank_0_0") == 4
+    names = {row["name"] for row in listed}
+    assert {"piece 0 for sizes 1 to 8192", "piece 0 for size 16", "vLLM's graph of llama"} < names
+
+
 def test_only_one_place(tk: Tk, first: Path) -> None:
     ran = tk("check", first, first.parent, "--against", "environment")
     assert ran.code == 2

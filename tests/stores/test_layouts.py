@@ -143,10 +143,14 @@ def test_older_entries_keep_their_name_by_way_of_a_server(
 def test_older_entries_keep_their_name_out_of_a_rank_of_vllm(older: Path, tmp_path: Path) -> None:
     rank = tmp_path / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
     shutil.copytree(older, rank / "inductor_cache")
-    for place, output in ((rank, "r.torchcache"), (rank.parents[1], "all.torchcache")):
+    # Of a rank alone any cache can be made; of all keys, where vLLM looks for them.
+    for place, output, inside in (
+        (rank, "r.torchcache", ""),
+        (rank.parents[1], "all.torchcache", "1a2b3c4d5e/rank_0_0/inductor_cache"),
+    ):
         carry(place, tmp_path / output)
         carry(tmp_path / output, tmp_path / output[:1])
-        assert autograd(tmp_path / output[:1]) == autograd(older)
+        assert autograd(tmp_path / output[:1] / inside) == autograd(older)
     other = tmp_path / "rank_1_0"
     (other / "inductor_cache").mkdir(parents=True)
     carry(tmp_path / "r.torchcache", other)

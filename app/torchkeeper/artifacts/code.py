@@ -283,7 +283,9 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
     if objects:
         found.update(needed_by(objects))
     if VLLM_FILES & texts.keys():
-        found["name"] = "vLLM's graph and key factors"
+        graph = texts.get("computation_graph.py", b"").decode("utf-8", "replace")
+        of = vllm.model(vllm.sources(graph))
+        found["name"] = f"vLLM's graph of {of}" if of else "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
         sources = {n: texts[n] for n in sorted(texts) if not n.endswith(".so")}

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts import fxgraph, inert
+from torchkeeper.artifacts import fxgraph, inert, vllm
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -105,7 +105,9 @@ def artifact(name: str, data: bytes) -> Facts:
     """
     for header in _HEADERS:
         if data[4:].startswith(struct.pack(">Q", len(header)) + header):
-            return {"name": name.replace("_", " "), "format": header.decode()}
+            one = vllm.piece(name)
+            said = f"piece {one.number} for {one.sizes}" if one else name.replace("_", " ")
+            return {"name": said, "format": header.decode()}
     raise ValueError("not an artifact that torch saved")
 
 

@@ -70,9 +70,9 @@ _EAGER_ITEM = regex(_EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.j
 _EAGER_LIST = regex(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\.json", re.ASCII)
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
-VLLM_FILES = frozenset(
-    {VLLM_FACTORS, "vllm_compile_cache.py", "computation_graph.py", "transformed_code.py"}
-)
+#: The first is the list of its compiled pieces.
+VLLM_INDEX = "vllm_compile_cache.py"
+VLLM_FILES = frozenset({VLLM_FACTORS, VLLM_INDEX, "computation_graph.py", "transformed_code.py"})
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
 _ARTIFACT = regex(beside.PIECE, re.ASCII)
@@ -90,6 +90,14 @@ _VLLM_FOLDER = regex(
 )
 _VLLM_AHEAD = regex(
     rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{beside.HEX64}/{RANK.pattern}/"
+)
+#: The folder of all keys, in that of vLLM's caches.
+VLLM_KEYS = "torch_compile_cache"
+#: What leads to a key's or a model's folder of vLLM's, in a place that holds several.
+_TREE = regex(
+    rf"(?:{VLLM_KEYS}/)?(?:[^/]+/{beside.RANK}/|"
+    rf"(?:torch_aot_compile/)?{beside.HEX64}/(?={beside.RANK}/|inductor_cache/|triton_cache/))",
+    re.ASCII,
 )
 #: The end of the path of a place that lies among these.
 _AMONG = regex(
@@ -435,9 +443,26 @@ def _are_names(parts: list[str]) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=256)  # of all files in a folder it is asked
+def _of_tree(folder: str) -> bool:
+    return _TREE.match(folder) is not None
+
+
+def in_tree(path: str) -> bool:
+    """Whether a path leads through a folder of vLLM's that is called after a key: what lies there
+    is looked for nowhere else, and travels under its whole path.
+    """
+    folder, slash, _ = path.rpartition("/")
+    return _of_tree(folder + slash)
+
+
 def checked_path(kind: str, path: str) -> str:
     """The path of a file from a bundle, if its layout allows it. Raises Problem("name-refused")."""
     parts = path.split("/")
+    if in_tree(path) and kind != "aoti_eager":
+        if _are_names(parts) and locate(path).kind == kind:
+            return path
+        raise _refused(kind, path)
     if kind == "code" and len(parts) == 2:
         return code_path(*parts)
     if kind == "autotune" and len(parts) == 2:

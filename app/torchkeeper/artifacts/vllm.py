@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,14 +18,19 @@ from typing import NamedTuple
 from torchkeeper.artifacts.patterns import regex
 
 #: Bytes of a list of factors, and of a graph, that are read: 0.33.0 writes some 8 kB.
-MAX_FACTORS, MAX_GRAPH = 256 << 10, 8 << 20
+MAX_FACTORS, MAX_GRAPH = 128 << 10, 8 << 20
 #: The factors besides the variables, and how long each text may be.
 HASHES = ("config", "code", "compiler")
 _MAX_HASH = 100
-#: Files that are told of a graph.
-_MAX_SOURCES = 300
+#: Characters of the names of files that are told of a graph.
+_MAX_SOURCES = 16 << 10
 #: A piece as vLLM names it: the sizes that it is for, both included, and its number in the graph.
 _PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})", re.ASCII)
+#: A piece in the list of them: its name, and its path, which is that alone where the list has no
+#: folder; as texts of Python's without what it escapes. Paths of Inductor's code are not used.
+_INDEXED = re.compile(
+    rb"'(artifact_[^'/\\\n]{1,200})',(\s{1,4000})'(?:/(?:[^'\\\n]{1,4000}/)?)?\1'"
+)
 #: Where a line of the model stands, as print_readable of torch.fx writes it.
 _SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
 #: The file of a model's own code, of vLLM's models or a plugin's.
@@ -55,6 +61,12 @@ class Piece(NamedTuple):
     high: int
     number: int
 
+    @property
+    def sizes(self) -> str:
+        """As vLLM would say them; tokens are what it counts."""
+        both = self.low == self.high
+        return f"size {self.low}" if both else f"sizes {self.low} to {self.high}"
+
 
 def text_of(value: object) -> str:
     """A value of a variable as it is told and compared."""
@@ -65,12 +77,13 @@ def factors(data: bytes) -> Factors | None:
     """The factors in a file; None of one that was cut, or is not vLLM's."""
     try:
         said = json.loads(data) if len(data) < MAX_FACTORS else None
+        if not isinstance(said, dict):
+            return None
+        env = said.get("env")
+        listed = env.items() if isinstance(env, dict) else ()
+        values = {name: text_of(value) for name, value in listed}
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
-        return None
-    env = said.get("env")
-    values = {name: text_of(value) for name, value in env.items()} if isinstance(env, dict) else {}
     hashes = (said.get(f"{name}_hash") for name in HASHES)
     return Factors(values, *(x[:_MAX_HASH] if isinstance(x, str) else "" for x in hashes))
 
@@ -91,11 +104,27 @@ def piece(name: str) -> Piece | None:
     return Piece(*map(int, match.groups())) if match else None
 
 
+def index_for(data: bytes, folder: str) -> bytes:
+    """The list of the pieces of a graph, with their paths in ``folder``, or relative with "". vLLM
+    before 0.32 loads a piece from the path that stands there, and later ones by its name.
+    """
+    above = f"{folder.rstrip('/')}/" if folder else ""
+    if "'" in above or "\\" in above or not above.isprintable():
+        return data  # nor would vLLM write it so
+    path = os.fsencode(above)
+    return _INDEXED.sub(lambda m: b"'%b',%b'%b%b'" % (m[1], m[2], path, m[1]), data)
+
+
 def sources(graph: str) -> list[str]:
     """The files whose lines a graph names, in order; vLLM's hash of the code is over these and
     others that were traced, with their paths.
     """
-    return sorted(set(_SOURCE.findall(graph)))[:_MAX_SOURCES]
+    found, left = list[str](), _MAX_SOURCES
+    for path in sorted(set(_SOURCE.findall(graph))):
+        left -= len(path)
+        if left > 0:
+            found.append(path)
+    return found
 
 
 def model(files: list[str]) -> str:

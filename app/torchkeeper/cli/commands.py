@@ -70,6 +70,7 @@ COMMANDS = {
     "show": Command(
         LOOK, "entries:show", "show all facts of an entry",
         (("torchkeeper show cache f3jp4pg", "the beginning of a key is enough"),
+         ("torchkeeper show ~/.cache/vllm", "the keys that vLLM has, their ranks and pieces"),
          ("torchkeeper show model.torchcache f3jp4pg --json", "for a program")),
         lists=True,
     ),

@@ -206,11 +206,14 @@ def _title(entry: Entry) -> str:
 
 def add_show(command: argparse.ArgumentParser) -> None:
     looking.add_place(command)
-    command.add_argument("key", metavar="KEY", help="a key, or the unique start of one")
+    command.add_argument("key", metavar="KEY", nargs="?", help="a key, or the unique start of one; "
+                         "none for a folder of vLLM: each key of it, with its ranks")  # fmt: skip
 
 
 def show(args: argparse.Namespace) -> int:
     """torchkeeper show: every entry of a key."""
+    if args.key is None:
+        return vllm.show(args)
     with asking(args) as asker:
         asker.ask(protocol.SHOW, place=args.place, key=args.key)
     shown: list[Shown] = [what["shown"] for what in asker.findings if "shown" in what]

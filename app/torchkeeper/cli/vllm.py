@@ -18,6 +18,7 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.words import say, vllmwords
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.engine import protocol
+from torchkeeper.engine.messages.verdicts import PieceTold
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.verdict import vllm
 
@@ -40,6 +41,17 @@ class TreeTold(TypedDict):
     model: str
     ranks: list[str]
     parts: list[str]
+
+
+class RankTold(TypedDict):
+    """What a rank has of a part of a model, as JSON. path: its folder in the place."""
+
+    rank: str
+    part: str
+    path: str
+    pieces: list[PieceTold]
+    files: int
+    bytes: int
 
 
 class Tree(NamedTuple):
@@ -81,6 +93,43 @@ class Tree(NamedTuple):
 def is_folder(text: str | None) -> bool:
     """Whether what stands where a key could is a folder: no key begins so."""
     return bool(text) and (far.is_far(str(text)) or _PATH.match(str(text)) is not None)
+
+
+def show(args: argparse.Namespace) -> int:
+    """torchkeeper show FOLDER: each key, with its ranks side by side."""
+    for number, one in enumerate(_trees(args, args.place)):
+        first = one.rows[0]
+        if args.json:
+            changed = vllmwords.changed(first)
+            more = {"hashes": first["hashes"], "variables": changed}
+            rows: list[RankTold] = [
+                {"rank": row["rank"], "part": row["part"], "path": row["path"],
+                 "pieces": row["pieces"], "files": row["files"], "bytes": row["bytes"]}
+                for row in one.rows
+            ]  # fmt: skip
+            output.emit({**one.about, **more, "rows": rows})
+            continue
+        output.lines([""] if number else [])
+        output.line(one.title)
+        output.lines([text] if (text := vllmwords.named(first)) else [])
+        output.lines([f"{vllmwords.name(of)}: {printable(text)}"
+                      for of, text in first["hashes"].items()])  # fmt: skip
+        output.lines(vllmwords.changed(first))
+        cells = [[row["rank"], row["part"], vllmwords.pieces(row), f"{row['files']:,}",
+                  say.size(row["bytes"])] for row in one.rows]  # fmt: skip
+        output.table(["RANK", "PART", "PIECES", "FILES", "CONTENT"], cells, frozenset({3, 4}))
+        for row in one.rows[1:]:
+            output.lines(_pieces_lacking(first, row))
+    return contract.DONE
+
+
+def _pieces_lacking(a: VllmRow, b: VllmRow) -> list[str]:
+    """Lines on what only one of two ranks has of a part."""
+    if a["part"] != b["part"]:
+        return []
+    own, other = ({one["name"] for one in row["pieces"]} for row in (a, b))
+    return [f"Only {printable(row['rank'])} has {say.together(sorted(map(printable, some)), 4)}."
+            for row, some in ((a, own - other), (b, other - own)) if some]  # fmt: skip
 
 
 def explain(args: argparse.Namespace) -> int:

@@ -19,6 +19,9 @@ from torchkeeper.stores import vllm as stored
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
 
+#: Pieces of a graph that are told: a model of eighty layers has some hundreds.
+_PIECES = 2000
+
 
 def keys(session: Session, params: msg.VllmParams, report: Report) -> msg.VllmResult:
     """Rows: each key, in order. Raises Problem as ``Session.store``."""
@@ -34,7 +37,7 @@ def keys(session: Session, params: msg.VllmParams, report: Report) -> msg.VllmRe
 def _told(one: stored.Key) -> msg.VllmRow:
     pieces: list[msg.PieceTold] = [
         {"name": name, "low": x.low, "high": x.high, "index": x.number, "bytes": size}
-        for name, x, size in one.pieces
+        for name, x, size in one.pieces[:_PIECES]
     ]
     return {
         "path": one.path, "folder": one.folder, "rank": one.rank, "part": one.part,

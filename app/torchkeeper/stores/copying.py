@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from torchkeeper.artifacts import manifest, megacache, triton
+from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
@@ -21,7 +21,7 @@ from torchkeeper.stores.bundles.parts import Makers
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.placing import ORDER, Counts, Outcomes, compare
-from torchkeeper.stores.items import CHUNK, File, Item, Left, Offered, is_group
+from torchkeeper.stores.items import CHUNK, File, Item, Left, Offered, is_group, moved
 from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.stores.pouring import Progress
 from torchkeeper.stores.preconditions import needed
@@ -338,7 +338,7 @@ def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report
                 continue
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with stream:
-                _copy(stream, is_group(item.kind, file.name), path, progress)
+                _copy(stream, item.kind if is_group(item.kind, file.name) else "", path, progress)
     except OSError as e:
         if no_room(e):
             raise Problem("disk-full", place=os.path.dirname(target)) from e
@@ -346,7 +346,7 @@ def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report
     progress.end()
 
 
-def _copy(stream: BinaryIO, group: bool, path: str, progress: Progress) -> None:
+def _copy(stream: BinaryIO, group: str, path: str, progress: Progress) -> None:
     # For one job, whose scratch folder goes with it: nothing of it has to survive a power cut.
     with open(path, "xb") as out:
         while True:
@@ -362,5 +362,5 @@ def _copy(stream: BinaryIO, group: bool, path: str, progress: Progress) -> None:
             if group:
                 # A damaged one stays as it is.
                 with contextlib.suppress(ValueError, TypeError, RecursionError):
-                    data = triton.group_for(data, os.path.dirname(path))
+                    data = moved(group, data, os.path.dirname(path))
             out.write(data)

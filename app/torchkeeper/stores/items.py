@@ -16,10 +16,17 @@ from io import BytesIO, RawIOBase
 from operator import attrgetter
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
 
-from torchkeeper.artifacts import aoti_eager, triton
+from torchkeeper.artifacts import aoti_eager, triton, vllm
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
-from torchkeeper.artifacts.layout import JOURNAL, Located, eager_library, kernel_folder, locate
+from torchkeeper.artifacts.layout import (
+    JOURNAL,
+    VLLM_INDEX,
+    Located,
+    eager_library,
+    kernel_folder,
+    locate,
+)
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.walk_process import NUMBERS, SECOND
 
@@ -466,11 +473,16 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
-    """A file's bytes as in every place: Triton's group files, if readable, without their folder."""
+    """A file's bytes as in every place: what names its folder, if readable, without that."""
     if is_group(kind, name):
         with contextlib.suppress(ValueError, TypeError, RecursionError):
-            return triton.group_for(data, "")
+            return moved(kind, data, "")
     return data
+
+
+def moved(kind: str, data: bytes, folder: str) -> bytes:
+    """The bytes of an ``is_group`` in a folder. Raises ValueError or TypeError for what is none."""
+    return triton.group_for(data, folder) if kind == "triton" else vllm.index_for(data, folder)
 
 
 def portable_stream(kind: str, file: File, stream: BinaryIO) -> BinaryIO:
@@ -482,8 +494,10 @@ def portable_stream(kind: str, file: File, stream: BinaryIO) -> BinaryIO:
 
 
 def is_group(kind: str, name: str) -> bool:
-    """Whether a file's bytes depend on its folder."""
-    return kind == "triton" and name.startswith(triton.GROUP_PREFIX)
+    """Whether a file's bytes depend on its folder: Triton's group files, and vLLM's lists."""
+    if kind == "triton":
+        return name.startswith(triton.GROUP_PREFIX)
+    return kind == "code" and name == VLLM_INDEX
 
 
 def digest_of(stream: BinaryIO | RawIOBase, report: Report, size: int | None = None) -> str:

@@ -149,6 +149,8 @@ def homes(one: Described) -> list[str]:
     """
     check_portable(one)
     kind, sha256 = one.entry.kind, one.entry.sha256 or ""
+    if layout.in_tree(one.item.path) and kind != "aoti_eager":
+        return [layout.checked_path(kind, file.path) for file in one.item.files]
     if kind in ("fxgraph", "aotautograd", "pgo"):
         return [layout.payload_path(kind, mega_key(one), sha256, one.item.files[0].name)]
     if kind == "aoti_eager":
@@ -210,9 +212,9 @@ class Named:
     def _renamed(self, item: Item, key: str | None) -> Item:
         if key is None or key == item.key or item.kind != "code" or item.path in self._why:
             return item
-        files = []
+        files, above = [], layout.inner_cache(item.path)
         for file in item.files:
-            path = f"{key[1:3]}/{key}{file.name[len(item.key) :]}"
+            path = f"{above}{key[1:3]}/{key}{file.name[len(item.key) :]}"
             try:
                 path = layout.checked_path(item.kind, path)
             except Problem:

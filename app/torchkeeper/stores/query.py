@@ -18,6 +18,7 @@ from itertools import repeat
 from math import inf, nan
 from typing import Any, NamedTuple
 
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
 
 #: Words of a filter, and what they find: for help, completion and the manual.
@@ -37,6 +38,7 @@ FILTERS = {
     "is:unread": "not read yet, because that takes long: `ls --read-all` reads them",
     "is:foreign": "other users own them; not you, and not root",
     "owner:bob": "this user owns them",
+    "vllm:1a2b3c4d5e": "in a folder of vLLM's that begins so: a key, a rank or a part of a model",
     "used>90d": "on a server: not used for longer than this",
     "expires<7d": "on a server: they expire sooner than this",
     "expires:never": "on a server: they never expire",
@@ -51,8 +53,8 @@ Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 TERM = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
 #: What is before the operator of a term.
-FIELDS = ("kind", "torch", "device", "is", "owner", "size", "age", "files", "compile", "used",
-           "expires")  # fmt: skip
+FIELDS = ("kind", "torch", "device", "is", "owner", "vllm", "size", "age", "files", "compile",
+           "used", "expires")  # fmt: skip
 #: What a filter is about that asks for the verdict in an environment, and the states that do.
 VERDICT = "verdict"
 _TOLD = frozenset(VERDICTS) - {"broken"}
@@ -214,7 +216,7 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
         raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")
-    if field in ("kind", "torch", "device", "is", "owner"):
+    if field in ("kind", "torch", "device", "is", "owner", "vllm"):
         if operator not in (":", "="):
             raise Problem("bad-filter", token=token, why=f"{field} needs “:”")
         return _text_term(token, field, value.lower())
@@ -244,9 +246,18 @@ def _text_term(token: str, field: str, value: str) -> Mask:
             why = "is:foreign finds what other users own; -is:foreign finds the rest"
             raise Problem("bad-filter", token=token, why=why)
         return _prefix_term(OWNER, lambda x: x.lower() in (value, f"uid {value}"))
+    if field == "vllm":
+        return lambda entries: [_is_below(e.path, value) for e in entries]
     if field == "torch":
         return _prefix_term(field, lambda x: _version_matches(x.lower(), value))
     return _prefix_term(field, lambda x: any(d.startswith(value) for d in x.lower().split(",")))
+
+
+def _is_below(path: str, value: str) -> bool:
+    """Whether a path leads through a folder that begins so, among those of vLLM's."""
+    folders = path.lower().split("/")[:-1]
+    ranks = any(map(layout.RANK.fullmatch, folders)) or layout.in_tree(path)
+    return ranks and any(folder.startswith(value) for folder in folders)
 
 
 def _prefix_term(field: str, matches: Callable[[str], bool]) -> Mask:

@@ -5,15 +5,18 @@ stands in strangers' files is made printable and short here.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
+from torchkeeper.settings import vllm as variables
+from torchkeeper.verdict.vllm import Factor
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import PieceTold, VllmRow
-    from torchkeeper.verdict.vllm import Factor, Judged
+    from torchkeeper.engine.messages.verdicts import VllmRow
+    from torchkeeper.verdict.vllm import Judged
 
 #: Characters of a value, and variables that a sentence names.
 _SHORT, _NAMED = 60, 4
@@ -120,8 +123,33 @@ def _below(path: str) -> str:
     return path.rpartition("-packages/")[2]
 
 
-def piece(one: PieceTold) -> str:
-    """The sizes that a piece is for."""
-    if one["low"] == one["high"]:
-        return tr("size {size}", size=one["low"])
-    return tr("sizes {low} to {high}", low=one["low"], high=one["high"])
+def pieces(row: VllmRow) -> str:
+    """How many pieces a graph has, for which sizes."""
+    counts = Counter((one["low"], one["high"]) for one in row["pieces"])
+    said = []
+    for (low, high), count in sorted(counts.items()):
+        sizes = tr("size {n}", n=low) if low == high else tr("{low} to {high}", low=low, high=high)
+        said.append(tr("{count} for {sizes}", count=count, sizes=sizes))
+    return ", ".join(said[:_NAMED]) + (", …" if len(said) > _NAMED else "")
+
+
+def named(row: VllmRow) -> str:
+    """Whether the folder of a key has the name that its factors make; "" where it has."""
+    if not row["folder"] or row["folder"] == row["named"]:
+        return ""
+    if not row["named"]:
+        return tr("Not all factors are recorded.")
+    return tr("Its factors make another name, {name}: vLLM finds it only where it is told to look "
+              "there.", name=row["named"])  # fmt: skip
+
+
+def changed(row: VllmRow) -> list[str]:
+    """The variables that are not as they are without any, and their values, a line each."""
+    lines = []
+    for variable, text in sorted(row["env"].items()):
+        default = variables.value(variable, {})
+        if default is not None and default != text:
+            hidden = variables.is_secret(variable)
+            one = Factor(variable, default, text, variables.is_idle(variable), hidden)
+            lines.append(f"{name(variable)}: {values(one)[1]}")
+    return lines

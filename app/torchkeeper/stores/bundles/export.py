@@ -172,6 +172,8 @@ def holdable(
             home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
             if mega and one.entry.kind not in MEGA:
                 raise Problem("kind-not-in-mega-cache")
+            if mega and _in_tree(one):  # two trees may hold one graph
+                home = one.entry.kind, f"{mega_key(one)} {one.entry.sha256 or one.item.path}"
             if home in seen:
                 raise Problem("same-place")
             taken.append(alone.of(one))
@@ -212,7 +214,7 @@ def _write(
     reading = _Reading(source, done, screen)
     taken = _settled(taken, reading, left)
     members = Members(stream)
-    mega = [one for one in taken if one.entry.kind in MEGA]
+    mega = [one for one in taken if in_mega_cache(one)]
     digest: str | None = None
     written: set[int] = set()
     if mega:
@@ -232,7 +234,7 @@ def _write(
 
         members.add_written(manifest.MEGA_CACHE, fill)
     for one in taken:
-        if one.entry.kind in FILES:
+        if as_files(one):
             reading.begin(one, again=id(one) in written)
             mark = members.mark()
             try:
@@ -399,11 +401,26 @@ class _Reading:
         return digest
 
 
+def in_mega_cache(one: Described) -> bool:
+    """Whether an entry goes into the mega-cache; what lies in a tree of vLLM's does not."""
+    return one.entry.kind in MEGA and not _in_tree(one)
+
+
+def as_files(one: Described) -> bool:
+    """Whether an entry goes under files/."""
+    return one.entry.kind in FILES or _in_tree(one)
+
+
+def _in_tree(one: Described) -> bool:
+    return one.entry.kind != "aoti_eager" and layout.in_tree(one.item.path)
+
+
 def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place."""
     if kind == "jit":
         return manifest.FILES + layout.compiled_path(path)
-    inner = "" if kind == "aoti_eager" else layout.inner_cache(path)
+    stays = kind == "aoti_eager" or layout.in_tree(path)
+    inner = "" if stays else layout.inner_cache(path)
     return manifest.FILES + path[len(inner) :]
 
 
@@ -499,10 +516,11 @@ def plan(
     """
     record, alone = Record(makers), Singly(source)
     taken = holdable(chosen, alone, left, only_mega)
+    alike = [one for one in taken if only_mega or in_mega_cache(one)]
     sections = [
         (megacache.TYPE_OF_KIND[kind], ones)
         for kind in MEGA
-        if (ones := [(mega_key(one), one.entry.size) for one in taken if one.entry.kind == kind])
+        if (ones := [(mega_key(x), x.entry.size) for x in alike if x.entry.kind == kind])
     ]
     mega = megacache.size_of(sections) if sections else 0
     members, listed = _Members(), Listing()
@@ -510,8 +528,7 @@ def plan(
         members.add(manifest.MEGA_CACHE, mega, True)
     for one in taken:
         report.check()
-        kept = one.entry.kind in FILES and not only_mega
-        files = tuple(_planned_files(one, alone)) if kept else ()
+        files = tuple(_planned_files(one, alone)) if as_files(one) and not only_mega else ()
         for file in files:
             members.add(file.path, file.size, file.size > MAY_BE_BIG)
         built = record.add(one.item, alone, files)

@@ -19,7 +19,14 @@ from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.compilers import Homes
-from torchkeeper.stores.items import CHUNK, Offered, is_group, payload_digest, portable_bytes
+from torchkeeper.stores.items import (
+    CHUNK,
+    Offered,
+    is_group,
+    moved,
+    payload_digest,
+    portable_bytes,
+)
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
 from torchkeeper.stores.preconditions import needed
@@ -42,10 +49,10 @@ _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager
 class Plan:
     """What placing one entry comes to. home: its path in the folder. todo: the files to be written,
     in order, with their full paths. replaced: those paths that hold something broken. folder: that
-    of a kernel, whose group files name it, else "". whole: the folder of the files, where that is
-    not there, so that it can appear at once with all that comes into it, else "". there: the
-    digests of the files that are there, by name. listed: the full path of a list, and what is put
-    into it after the files; None for nothing.
+    which files in it name, as the group files of a kernel do, else "". whole: the folder of the
+    files, where that is not there, so that it can appear at once with all that comes into it, else
+    "". there: the digests of the files that are there, by name. listed: the full path of a list,
+    and what is put into it after the files; None for nothing.
     """
 
     home: str
@@ -71,9 +78,14 @@ class Plan:
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
-    items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
+    items = sorted(offered.items(), key=lambda item: (_tells(item), ORDER.index(item.kind)))
     last = {item.path: item for item in items if item.kind == "pgo"}
     return [(x, None if last.get(x.path, x) is x else Problem("superseded")) for x in items]
+
+
+def _tells(item: Item) -> bool:
+    """Whether it tells vLLM of others, which it then takes for there."""
+    return item.kind == "code" and any(file.name == layout.VLLM_INDEX for file in item.files)
 
 
 class Target:
@@ -83,7 +95,7 @@ class Target:
         """items: all that are to be placed there."""
         self.root = root
         items = list(items)
-        self._style = _style(root, items)
+        self._style = _style(root, [x for x in items if not layout.in_tree(x.path)])
         self._compilers = Homes(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
@@ -107,7 +119,9 @@ class Target:
         todo, replaced, there, new = [], [], [], set[str]()
         if item.kind == "jit":
             self._compilers.check(item, offered)
-        inner = "inductor_cache/" if self._style == "vllm" else ""
+        tree = layout.in_tree(item.path) and item.kind != "aoti_eager"
+        inner = "inductor_cache/" if self._style == "vllm" and not tree else ""
+        inner = self._above(item.path) if tree else inner
         listed = None
         if item.kind == "aoti_eager":
             listed = self._plan_listed(item, inner, offered, pouring)
@@ -119,7 +133,8 @@ class Target:
             target = os.path.join(self.root, self._home(item, inner, file.path))
             folder = os.path.dirname(target)
             above = os.path.lexists(folder)
-            known = self._digest(target, "", pouring) if above or target in self._claimed else None
+            looked = above or target in self._claimed
+            known = self._digest(target, item.kind, pouring) if looked else None
             if known is not None:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))
@@ -132,13 +147,15 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[1].endswith(".so"))
+        # Where vLLM has a list it has the pieces, too.
         lowest = item.kind in _LOWEST or (item.kind == "jit" and not jits.is_alone(item.path))
-        whole = new.pop() if len(new) == 1 and lowest else ""
+        whole = new.pop() if len(new) == 1 and lowest and not _tells(item) else ""
+        folder = os.path.dirname(todo[0][1]) if todo and _tells(item) else ""
         home = self._home(item, inner, item.path)
-        return Plan(home, tuple(todo), frozenset(replaced), "", whole, tuple(there), listed)
+        return Plan(home, tuple(todo), frozenset(replaced), folder, whole, tuple(there), listed)
 
     def _home(self, item: Item, inner: str, path: str) -> str:
-        return self._compilers.path(path) if item.kind == "jit" else inner + path
+        return self._compilers.path(path) if item.kind == "jit" else _joined(inner, path)
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring
@@ -163,7 +180,9 @@ class Target:
         return (path, made) if merging.lacks(path, there, made, exists) else None
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
-        if self._style == "inductor":
+        if layout.in_tree(item.path):
+            home = _joined(self._above(item.path), item.path)
+        elif self._style == "inductor":
             # Inductor has a cache of Triton's for each device (triton_cache_dir in
             # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
             home = item.path if item.path != item.key else f"triton/0/{item.key}"
@@ -196,6 +215,19 @@ class Target:
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
         return Plan(home, tuple(missing), frozenset(replaced), folder=folder, there=tuple(there))
 
+    def _above(self, path: str) -> str:
+        """What a path of a tree of vLLM's gets before it in this folder, which may be that of all
+        keys or the one above; what it loses, after a "-".
+        """
+        keys = f"{layout.VLLM_KEYS}/"
+        named = os.path.basename(self.root)
+        if path.startswith(keys):
+            return f"-{keys}" if named == layout.VLLM_KEYS else ""
+        above = named == "vllm" or os.path.isdir(os.path.join(self.root, keys))
+        if above and path.startswith("torch_aot_compile/"):  # which older versions have there
+            above = not os.path.isdir(os.path.join(self.root, "torch_aot_compile"))
+        return keys if above else ""
+
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
         if plan.folder:
@@ -208,6 +240,11 @@ class Target:
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
         return self._claimed.get(path) or _digest_at(path, kind, pouring)
+
+
+def _joined(above: str, path: str) -> str:
+    """A path below another, or without the one that is named after a "-"."""
+    return path.removeprefix(above[1:]) if above.startswith("-") else above + path
 
 
 def _style(root: str, items: Iterable[Item]) -> str:
@@ -304,7 +341,8 @@ def deliver(
             size, head = len(data), bytearray(data[: proofs.HEAD])
         else:
             digest, size = pouring.pour(source, file.size, begun)
-        if not group and not proofs.fits(file.path, bytes(head)):
+        kernel = group and item.kind == "triton"
+        if not kernel and not proofs.fits(file.path, bytes(head)):
             raise Problem("payload-unreadable")
         if size > file.size:
             raise Problem("size-wrong", path=file.path)
@@ -316,7 +354,7 @@ def deliver(
         raise Problem("checksum-wrong" if told else "entry-changed")
     if later:
         try:
-            take(triton.group_for(data, folder) if group else data)
+            take(moved(item.kind, data, folder) if group else data)
         except (ValueError, TypeError, RecursionError) as e:
             raise Problem("payload-unreadable") from e
     return digest

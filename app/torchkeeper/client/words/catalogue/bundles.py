@@ -166,7 +166,9 @@ WORDS: dict[str, Words] = {
         "Purge what is broken there, and try again.",
     ),
     "part-of-artifact": Words(
-        "It is part of an entry that stays where it is.", "{path} works only there."
+        "It is part of an entry that stays where it is.",
+        "{path} works only there.",
+        "What vLLM keeps travels whole from the folder of all keys, torch_compile_cache.",
     ),
     "same-place": Words("The same entry is in another cache; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
