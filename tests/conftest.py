@@ -412,6 +412,18 @@ def kept_215(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kept_forms(shared: Path) -> Path:
+    """What ``other_forms.py`` had torch 2.13.0 write: ``model.pt2``, ``exported.pt2``, and
+    ``compiled`` by aot_compile. Not to be changed.
+    """
+
+    def unpack(folder: Path) -> None:
+        unpack_archive(DATA / "torch-2.13.0" / "forms.tar.xz", folder)
+
+    return once(shared, "forms", unpack)
+
+
+@pytest.fixture(scope="session")
 def kept_gpu(shared: Path) -> Path:
     """What torch 2.11.0 wrote on a GPU, ``cache``, and what a probe found there, ``env.json``. Not
     to be changed.

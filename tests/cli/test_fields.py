@@ -49,7 +49,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "carry": (
         "export {cache} -o {tmp}/b --dry-run --allow-secrets", "export {cache} -o {tmp}/b => 1",
         "export {cache} -o {tmp}/b --allow-secrets --sign {key}",
-        "export {own} -o {tmp}/own --redact => 4", "inspect {tmp}/b",
+        "export {own} -o {tmp}/own --redact => 4", "inspect {tmp}/b", "inspect {package}",
         "import {tmp}/b --into {tmp}/new --dry-run", "import {tmp}/b --into {tmp}/new => 2",
         "import {tmp}/b --into {tmp}/new --trust", "import {tmp}/b {tmp}/own --into {own} --trust",
         "copy {own} {url} --allow-secrets", "copy {cache} {tmp}/c1.torchcache => 1",
@@ -154,8 +154,8 @@ input()
 
 @pytest.fixture
 def places(
-    kept_291: Path, fixture_cache: Path, recorded: Path, among: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kept_291: Path, fixture_cache: Path, recorded: Path, kept_forms: Path, among: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[dict[str, object]]:  # fmt: skip
     """What the commands are about, by its name in GROUPS."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -219,6 +219,7 @@ def places(
             "python": sys.executable, "replay": tmp_path / "replay.py", "open": among / "open",
             "wide": among / "wide" / "cache", "url": server.url, "strange": strange, "key": key,
             "tmp": tmp_path, "cut": tmp_path / "cut", "pid": serves.pid,
+            "package": kept_forms / "model.pt2",
             "project": project, "broken": project / ".venv" / "bin" / "python",
         }  # fmt: skip
         end(serves)
