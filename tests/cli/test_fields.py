@@ -106,6 +106,8 @@ ALONE |= {"doctor, each finding; of several machines also with the machine.machi
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
 #: tests/gui/test_programs.py: a compile, whose trace says what the program calls an input.
 ALONE.add("FactorTold.called")
+#: tests/cli/test_shared.py: a file system that other machines may use, too.
+ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}
