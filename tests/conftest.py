@@ -412,6 +412,48 @@ def kept_215(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kept_forms(shared: Path) -> Path:
+    """What ``other_forms.py`` had torch 2.13.0 write: ``model.pt2``, ``exported.pt2``, and
+    ``compiled`` by aot_compile. Not to be changed.
+    """
+
+    def unpack(folder: Path) -> None:
+        unpack_archive(DATA / "torch-2.13.0" / "forms.tar.xz", folder)
+
+    return once(shared, "forms", unpack)
+
+
+Served = Callable[..., Path]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Mounts a copy of a folder as the kernel has what other machines may use, too; where one may
+    not, the test is skipped.
+    """
+    made: list[tuple[Path, subprocess.Popen[str]]] = []
+
+    def mount(source: Path, kind: str = "fuse.shared") -> Path:
+        point, folder = tmp_path / f"served-{len(made)}", tmp_path / f"of-{len(made)}"
+        point.mkdir()
+        shutil.copytree(source, folder / "cache")
+        command = [sys.executable, "-m", "tests.shared_disk", str(folder), str(point), kind]
+        begun = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True)  # fmt: skip
+        assert begun.stdout
+        if begun.stdout.readline() != "there\n":
+            begun.communicate()
+            pytest.skip("this user may not mount a file system")
+        made.append((point, begun))
+        return point / "cache"
+
+    yield mount
+    for point, server in made:
+        subprocess.run(["umount", "-l", str(point)], check=True)
+        server.communicate()
+
+
+@pytest.fixture(scope="session")
 def kept_gpu(shared: Path) -> Path:
     """What torch 2.11.0 wrote on a GPU, ``cache``, and what a probe found there, ``env.json``. Not
     to be changed.

@@ -287,6 +287,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(places.ListResult, left=_LEFT, leaks=_LEAKS, runnable=entries.RunnableResult,
                 trash=None, without=("same", "mark", "owners", "others", "kernels_maybe"),
                 **_JUDGED),
+        Line("of what a program keeps of torch.compile, instead", (entries.FormResult,),
+             {"judged_by": dict[str, str] | None}, inside="form"),
     ),
     "sign": (_result(file=str, signature=SignatureResult),),
     "hosts list": (Line("each machine", (), {"machine": str, "group": str}),),

@@ -103,3 +103,23 @@ def test_no_two_graphs_of_a_real_cache_are_called_the_same(kept_291: Path, kind:
     names = Counter(read(kind, data)["name"] for data in payloads(kept_291, kind))
     assert names.most_common(1)[0][1] == 1
     assert not any(name.startswith("forward") for name in names)
+
+
+@pytest.mark.parametrize(("devices", "expected"), [
+    (("index=0",), "step(f32[8]): add"),
+    (("index=3",), "step(f32[8]) on cuda:3: add"),
+    (("index=3", "index=3"), "step(f32[8] ×2) on cuda:3: add"),
+    # What is on several, or where none is told, has no rank.
+    (("index=0", "index=3"), "step(f32[8] ×2): add"),
+    (("index=12345",), "step(f32[8]): add"),
+])  # fmt: skip
+def test_a_graph_of_another_rank_says_which(devices: tuple[str, ...], expected: str) -> None:
+    given = factors(*(
+        tensor("float32", "8").replace("layout", f"device=device(type='cuda', {one}), layout")
+        for one in devices
+    ))  # fmt: skip
+    named = fxgraph.title(
+        ("step", "x.py:1"), fxgraph.inputs(given), ["add"], None, fxgraph.rank(given)
+    )
+    assert named == expected
+    assert fxgraph.rank(factors(tensor("float32", "8"))) == ""

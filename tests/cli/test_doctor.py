@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.redis_server import serving
-from torchkeeper.doctor import check
+from torchkeeper.stores import mounts
 
 #: A header takes 149 MB and half a minute; without one nothing is missing.
 NO_HEADER = {"TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
@@ -52,7 +52,7 @@ def test_a_healthy_machine_says_so_in_one_line(
     tk: Tk, warm_cache: Path, header_folder: Path, tmp_path: Path, torch_python: str
 ) -> None:
     """With a cache that torch filled, and the header that it built on the way."""
-    mount = check.mount_of(str(warm_cache))
+    mount = mounts.mount_of(str(warm_cache))
     if mount is None or mount.type in ("overlay", "tmpfs"):
         pytest.skip("the temporary folder is on no disk, which is said")
     env = {"TMPDIR": str(header_folder), "HOME": str(tmp_path)}

@@ -51,7 +51,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "carry": (
         "export {cache} -o {tmp}/b --dry-run --allow-secrets", "export {cache} -o {tmp}/b => 1",
         "export {cache} -o {tmp}/b --allow-secrets --sign {key}",
-        "export {own} -o {tmp}/own --redact => 4", "inspect {tmp}/b",
+        "export {own} -o {tmp}/own --redact => 4", "inspect {tmp}/b", "inspect {package}",
         "import {tmp}/b --into {tmp}/new --dry-run", "import {tmp}/b --into {tmp}/new => 2",
         "import {tmp}/b --into {tmp}/new --trust", "import {tmp}/b {tmp}/own --into {own} --trust",
         "import {tmp}/own --into-each --dry-run",
@@ -113,6 +113,8 @@ ALONE |= {
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
 #: tests/gui/test_programs.py: a compile, whose trace says what the program calls an input.
 ALONE.add("FactorTold.called")
+#: tests/cli/test_shared.py: a file system that other machines may use, too.
+ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}
@@ -161,8 +163,8 @@ input()
 
 @pytest.fixture
 def places(
-    kept_291: Path, fixture_cache: Path, recorded: Path, among: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kept_291: Path, fixture_cache: Path, recorded: Path, kept_forms: Path, among: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[dict[str, object]]:  # fmt: skip
     """What the commands are about, by its name in GROUPS."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -228,6 +230,7 @@ def places(
             "wide": among / "wide" / "cache", "url": server.url, "strange": strange, "key": key,
             "tmp": tmp_path, "cut": tmp_path / "cut", "pid": serves.pid,
             "vllm": tree(tmp_path / "vllm", {}), "pod": tree(tmp_path / "pod", {}, "beef"),
+            "package": kept_forms / "model.pt2",
             "project": project, "broken": project / ".venv" / "bin" / "python",
         }  # fmt: skip
         end(serves)

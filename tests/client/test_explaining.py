@@ -148,6 +148,46 @@ def test_a_gpu_is_told_by_its_name() -> None:
     assert "the GPU NVIDIA H200 against none" in said(none)
 
 
+def of_rank(of: Side, rank: int) -> Side:
+    """An entry as it is for a GPU of several."""
+    device = f"device(type='cuda', index={rank})"
+    factors = [
+        (f"{digest}-{rank}", name, value.replace("device(type='cpu')", device))
+        if name == "gm" or name.startswith("example_inputs")
+        else (digest, name, value)
+        for digest, name, value in of.factors
+    ]
+    factors.append((str(rank), "default_cuda_device_index", str(rank)))
+    return replace(of, factors=[
+        (digest, name, f"{value}\n# to device(type='cuda', index={rank}), cuda:{rank}")
+        if name == "gm" else (digest, name, value) for digest, name, value in factors
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("halves", [("forward",), ("forward", "backward")])
+def test_what_only_another_rank_makes_different_is_said_so(halves: tuple[str, ...]) -> None:
+    own, other = (of_rank(side("none", *halves), rank) for rank in (0, 3))
+    found = comparing.compare(own, other)
+    assert found.device_index
+    assert said(found) == "Differs only in the device’s index: cuda:0 instead of cuda:3"
+    assert "TORCH_COMPILE_ON_ONE_RANK=1" in explaining.of_ranks(found.to_json())
+
+
+def test_another_rank_and_anything_else_is_more_than_that() -> None:
+    own = of_rank(side("none", "forward"), 0)
+    for other in (
+        of_rank(side("max_autotune", "forward"), 1),
+        of_rank(side("shape", "forward"), 1),
+        changed(of_rank(side("none", "forward"), 1), torch_version=("aaaa", "<bytes>")),
+        changed(of_rank(side("none", "forward"), 1), cache_key_tag=("aaaa", "cuda:0 first")),
+        side("none", "forward"),
+    ):
+        found = comparing.compare(own, other)
+        assert not found.device_index
+        assert not explaining.of_ranks(found.to_json())
+    assert not comparing.compare(own, own).device_index
+
+
 def sources(version: str, *last: str) -> str:
     """What stands for Triton's sources, as long as it is of 3.9.0."""
     return version + "-".join([letter * 64 for letter in "0123456789abcde" * 2] + list(last))

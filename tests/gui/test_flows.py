@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 
+from tests.conftest import Served
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.dialogs.copying import CopyDialog
@@ -233,6 +234,20 @@ def test_purges_to_the_trash_and_undoes(
     assert tree(fixture_cache) == before
     settle(qtbot)
     assert undo.text() == "&Undo purge"
+
+
+def test_a_purge_says_that_other_machines_may_use_the_folder(
+    qtbot: QtBot, open_window: OpenWindow, served: Served, kept_291: Path
+) -> None:
+    window = open_window(served(kept_291))
+    window.table.select({window.entries.shown()[0].identity})
+    settle(qtbot)
+    window.actions_["purge"].trigger()
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    assert dialog.of_others.isVisible()
+    assert "fuse.shared" in dialog.of_others.text()
+    click(qtbot, dialog.cancel)
 
 
 @pytest.mark.slow

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 _HEADERS = (b"CacheCompiledArtifact", b"AOTCompiledArtifact")
+#: What ``model`` tells of the cache of a precompiled program.
+PRECOMPILED = "precompile"
 
 
 def precompiled(data: bytes, full: bool) -> Facts:
@@ -76,10 +78,20 @@ def _version(value: Any) -> str | None:
 
 def model(data: bytes, full: bool) -> Facts:
     """Of a function or model compiled ahead as a whole: as ``precompiled``, without variants.
-    backend: what it was compiled with. Of a pickle that is built otherwise, as other versions may
-    do, only a name. Raises as ``fxgraph.facts`` does.
+    backend: what it was compiled with. Of the cache of a program that was
+    precompiled (torch.compiler.precompile of 2.15): format PRECOMPILED, name: its own format, its
+    version, and digest: the sha256 of the code that it is for. Of a pickle that is built otherwise,
+    as other versions may do, only a name. Raises as ``fxgraph.facts`` does.
     """
     state = inert.load(data)
+    if isinstance(state, dict) and {"format", "version", "code_hash"} <= state.keys():
+        version = state["version"]
+        return {
+            "format": PRECOMPILED,
+            "name": inert.text(state["format"]),
+            "digest": inert.text(state["code_hash"]),
+            "version": version if isinstance(version, int) else inert.text(version),
+        }
     if not isinstance(state, dict) or "original_code" not in state:
         return {"name": "compiled model"}
     code = inert.fields(state["original_code"])

@@ -138,7 +138,7 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     names, every = code.names(source)
     counts = [value.strip() for _, name, value in factors if name == "cpp_runtime_thread_count"]
     facts: Facts = {
-        "name": title(found, inputs(factors), ops, "backward" if backward else None),
+        "name": title(found, inputs(factors), ops, "backward" if backward else None, rank(factors)),
         "torch": torch,
         "device": ",".join(devices) or None,
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
@@ -203,8 +203,8 @@ def aot_facts(data: bytes, full: bool) -> Facts:
         for half, info in zip(halves, infos, strict=True)
         if half
     ]
-    ops, given = main_ops("", forward), inputs(factors[0] if factors else [])
-    found["name"] = title(function(forward), given, ops, direction)
+    ops, own = main_ops("", forward), factors[0] if factors else []
+    found["name"] = title(function(forward), inputs(own), ops, direction, rank(own))
     found["group"] = group(factors)
     found["prints"] = prints(factors)
     for half in halves:
@@ -328,6 +328,9 @@ def given(text: str) -> list[tuple[str, str]]:
     return [(_OF.sub(".", name.removeprefix("L_").strip("_")), sizes) for name, sizes in found]
 
 
+_OF_SEVERAL = regex(r"device\(type='(?!cpu')(\w{1,20})', index=(\d{1,4})\)")
+
+
 def called_inputs(
     factors: Sequence[tuple[str, str, str]], arguments: Sequence[tuple[str, str]]
 ) -> dict[int, str]:
@@ -383,14 +386,31 @@ def inputs(factors: Sequence[tuple[str, str, str]]) -> str:
     return ", ".join(said[:shown] + ["…"] * (len(said) > shown))
 
 
+def rank(factors: Sequence[tuple[str, str, str]]) -> str:
+    """The GPU that a graph is for, where it is not a machine's first: ``cuda:3``. Graphs of several
+    ranks differ in nothing else that a name says.
+    """
+    values = (value[:400] for _, name, value in factors if name.startswith("example_inputs["))
+    found = {match.groups() for value in values if (match := _OF_SEVERAL.search(value))}
+    device, index = found.pop() if len(found) == 1 else ("", "0")
+    return f"{device}:{index}" if index != "0" else ""
+
+
 def title(
-    found: tuple[str, str] | None, given: str, ops: Sequence[str], direction: str | None
+    found: tuple[str, str] | None,
+    given: str,
+    ops: Sequence[str],
+    direction: str | None,
+    device: str = "",
 ) -> str | None:
-    """One line for a graph: ``net.forward(f32[8, 64]): addmm, gelu (backward)``."""
+    """One line for a graph: ``net.forward(f32[8, 64]) on cuda:3: addmm, gelu (backward)``. device:
+    as of ``rank``.
+    """
     if not (found or given or ops):
         return None
     who = called(found)
     head = f"{who}({given})" if who and given else who or given
+    head = f"{head} on {device}".strip() if device else head
     line = ": ".join(filter(None, (head, ", ".join(ops))))[:_LONGEST]
     return f"{line} ({direction})" if direction else line
 

@@ -73,6 +73,7 @@ _HELD_ONLY = frozenset({
     "triton.runtime.jit.JITFunction.create_binder",
     *map(".".join, inert.CALLING),
 })  # fmt: skip
+_AOT = "torch._dynamo.aot_compile_types"
 #: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
 #: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
 _OF_KIND = {
@@ -80,6 +81,9 @@ _OF_KIND = {
         "builtins.getattr", "functools.partial", "torch._C._dynamo.guards.GlobalStateGuard",
         "torch._guards.Guard", "torch._guards.GuardsSet", "traceback.FrameSummary",
         "traceback.StackSummary", "torch.utils._traceback.CapturedTraceback",
+        # What aot_compile saves.
+        f"{_AOT}.BundledAOTAutogradSerializableCallable",
+        f"{_AOT}.BundledAOTAutogradSerializableCallable.deserialize_compile_artifacts",
     }),
 }  # fmt: skip
 _GUARD = re.compile(

@@ -153,7 +153,8 @@ def room(needed: int, space: Space) -> str:
 
 def add_inspect(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("file", metavar="FILE", type=streams.file, help="a bundle, or a raw mega-cache; “-” is "
+    add("file", metavar="FILE", type=streams.file, help="a bundle, a raw mega-cache, "
+        "or what a program keeps of torch.compile: a *.pt2, a function of aot_compile; “-” is "
         "standard input")  # fmt: skip
     output.add_table(command, listing.NAMES, limit=True)
     looking.add_env(command)
@@ -167,7 +168,12 @@ def inspect(args: argparse.Namespace) -> int:
 
 def _inspect(args: argparse.Namespace, file: str) -> int:
     here = leaving.here_of(args, [file])
-    inside = look_inside(args, file, here, leaks=True)
+    try:
+        inside = look_inside(args, file, here, leaks=True)
+    except UserError as error:
+        if error.code not in _NO_BUNDLE or not _another_form(args, file, here):
+            raise
+        return 0
     if args.json:
         output.emit_all(entry.to_json() for entry in inside.entries[: screen.now.limit])
         output.emit({"result": {**inside.to_json(), "left": inside.left}})
@@ -179,6 +185,30 @@ def _inspect(args: argparse.Namespace, file: str) -> int:
         secrets = leaving.secret_lines(inside.leaks) if inside.leaks else []
         output.notes([*output.left_lines(inside.left), *secrets])
     return 1 if inside.listed["broken"] or failures(inside.left) else 0
+
+
+#: What is said of a file that is no bundle and no mega-cache.
+_NO_BUNDLE = frozenset({"not-a-bundle", "bundle-damaged", "bundle-more", "mega-cache-damaged"})
+
+
+def _another_form(args: argparse.Namespace, file: str, here: carrying.Here | None) -> bool:
+    """Print what is in a file in which a program keeps what torch compiled; False of another."""
+    from torchkeeper.client.words import forms
+
+    with asking(args) as asker:
+        if here is not None:
+            asker.ask(protocol.KNOW, python=here.python, env=here.facts)
+        envs = [here.python] if here is not None else []
+        found: entries_msg.FormResult = asker.ask(protocol.FORM, file=file, envs=envs)
+    if found["form"] is None:
+        return False
+    if args.json:
+        output.emit({"form": {**found, "judged_by": judged(None, here)["judged_by"]}})
+        return True
+    output.line(f"{printable(args.file)}: {forms.called(found)}")
+    for name, value in forms.lines(found, here.torch if here else ""):
+        output.line(f"  {name:<9}{value}")
+    return True
 
 
 def look_inside(

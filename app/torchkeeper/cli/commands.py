@@ -77,6 +77,7 @@ COMMANDS = {
     "inspect": Command(
         LOOK, "bundles:inspect", "list what is in a bundle or mega-cache",
         (("torchkeeper inspect model.torchcache", "its entries, its signer, its verdicts"),
+         ("torchkeeper inspect model.pt2", "what a package of AOTInductor holds, and is for"),
          ("ssh host torchkeeper export cache -o - | torchkeeper inspect -", "from a pipe")),
         lists=True,
     ),

@@ -181,6 +181,8 @@ def _print_compared(
         output.line(f"{mark}  {_title(entry_from_json(one))}{where}")
     output.line()
     output.line(f"{said}.")
+    if ranks := explaining.of_ranks(found):
+        output.line(ranks)
     rows = explaining.differences(found)
     for follows, title in ((False, []), (True, ["Consequences, certain or likely:"])):
         if some := [row for row in rows if row["follows"] == follows]:

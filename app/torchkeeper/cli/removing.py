@@ -55,6 +55,8 @@ def add_purge(command: argparse.ArgumentParser) -> None:
     output.flag(command, "--unknown-too", "with --yes and --filter kind:unknown: also unknown "
                 "files, such as your own")  # fmt: skip
     output.flag(command, "--in-use", "also purge entries in use")
+    output.flag(command, "--shared", "with --yes: also in a folder that other machines may use, as "
+                "on NFS")  # fmt: skip
 
 
 def _refuse_strange(args: argparse.Namespace) -> bool:
@@ -75,6 +77,18 @@ def _refuse_strange(args: argparse.Namespace) -> bool:
             "Add --filter kind:unknown, or leave --unknown-too out.",
         )
     return named
+
+
+def check_shared(args: argparse.Namespace, plan: msg.PlanPurgeResult) -> None:
+    """Say that other machines may use what goes. Raises UserError where --yes alone would do it."""
+    if not (said := dead.of_others(args.place, plan)):
+        return
+    if args.yes and not args.shared and not args.dry_run:
+        raise output.misuse(
+            "--yes alone does not purge a folder that other machines may use.", said,
+            "Look at it with --dry-run; then add --shared, or leave out --yes to be asked.",
+        )  # fmt: skip
+    output.note(said)
 
 
 def purge(args: argparse.Namespace) -> int:
@@ -122,6 +136,8 @@ def purge(args: argparse.Namespace) -> int:
             output.note(f"in use: {say.count(more, 'more process', 'more processes')}")
         output.notes(filter(None, [unseen_users(in_use)]))
         rows.end()
+        if some:
+            check_shared(args, plan)
         chosen.note(args, plan)
         counts = {name: value for name, value in plan.items() if name not in ("plan", "in_use")}
         if stays := plan["unknown"]["stays"]:

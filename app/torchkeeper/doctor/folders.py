@@ -29,6 +29,7 @@ from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.locks import in_use, is_local, writers
 from torchkeeper.stores.items import File, Item, OnDisk, files_of
+from torchkeeper.stores.mounts import Mount
 from torchkeeper.stores.needs import OLD
 from torchkeeper.stores.preconditions import space, strange_in
 from torchkeeper.stores.shapes import Owned
@@ -59,16 +60,43 @@ def file_system(look: FolderLook) -> Iterator[Finding]:
         severity = "warning" if much else "advice"
         yield Finding("folder-in-memory", severity, _FOLDER, look.place, more)
     if mount.network:
-        more = {**about, "source": mount.source}
-        local = {"nolock", "local_lock=all", "local_lock=flock", "nobrl", "localflocks"}
-        if found := sorted(mount.options & local):
-            # Two machines that build one object write over each other.
-            more["option"] = found[0]
-            yield Finding("folder-locks-local", "warning", _FOLDER, look.place, more)
-        else:
-            yield Finding("folder-on-network", "advice", _FOLDER, look.place, more)
+        yield from _shared(look, mount, {**about, "source": mount.source})
     if mount.type == "overlay":
         yield Finding("folder-in-container", "advice", _FOLDER, look.place, about)
+
+
+#: What PyTorch and others do with entries of a kind, on which it rests that machines share them:
+#: they lock a file while they write, rename what they have written, or load files as they lie there
+#: (codecache.py, cache.py and aoti_eager.py in torch/_inductor; triton/runtime/cache.py).
+_LOCKED = frozenset({"code", "aoti_eager", "ondisk", "header", "jit"})
+_RENAMED = frozenset({"fxgraph", "aotautograd", "autotune", "pgo", "precompile", "triton", "jit"})
+_LOADED = frozenset({"code", "aoti_eager", "triton", "jit"})
+
+
+def _shared(look: FolderLook, mount: Mount, about: dict[str, object]) -> Iterator[Finding]:
+    """What is to be known of a folder that other machines may use, and of the kinds in it."""
+    there = {item.kind for item in look.items}
+    locked, renamed, loaded = (
+        {**about, "kinds": ", ".join(sorted(there & some))} if there & some else None
+        for some in (_LOCKED, _RENAMED, _LOADED)
+    )
+    if mount.objects:
+        yield Finding("folder-of-objects", "warning", _FOLDER, look.place, about)
+        if renamed:
+            yield Finding("kinds-renamed", "advice", _FOLDER, look.place, renamed)
+    elif option := mount.own_locks:
+        # Two machines that build one object write over each other.
+        more = {**about, "option": option}
+        yield Finding("folder-locks-local", "warning", _FOLDER, look.place, more)
+    else:
+        yield Finding("folder-on-network", "advice", _FOLDER, look.place, about)
+    if locked and (mount.objects or mount.own_locks):
+        yield Finding("kinds-locked", "advice", _FOLDER, look.place, locked)
+    if loaded:
+        yield Finding("kinds-loaded", "advice", _FOLDER, look.place, loaded)
+    if seconds := mount.late:
+        yield Finding("folder-seen-late", "advice", _FOLDER, look.place,
+                      {**about, "seconds": seconds})  # fmt: skip
 
 
 def _memory() -> int | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook, mount_of
+from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, place_of, tell_cut_off
@@ -22,6 +22,7 @@ from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.mounts import mount_of
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import from_environment
 

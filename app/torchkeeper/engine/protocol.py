@@ -124,6 +124,7 @@ PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signa
 CACHES = "caches"
 COPY_MANIFEST, ATTACH_SIGNATURE, RESUME = "copy_manifest", "attach_signature", "resume"
 FACTS, SERVER, SECRET, HAND_OVER = "facts", "server", "secret", "hand_over"
+FORM = "form"
 PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
 PROBE, INSTALLED, KNOW = "probe", "installed", "know"
 SETTINGS, PROCESSES = "settings", "processes"
@@ -158,6 +159,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(TEXT, "operations.text"),
         Operation(FACTORS, "operations.factors"),
         Operation(RUNNABLE, "runnable.runnable"),
+        Operation(FORM, "forms.form"),
         Operation(COMPARE, "bundles.compare_"),
         Operation(ORIGIN, "renaming.origin"),
         Operation(NAMED, "renaming.named"),

@@ -30,6 +30,7 @@ from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import Item, amount_of
+from torchkeeper.stores.mounts import mount_of
 from torchkeeper.stores.preconditions import Strange, strange_in
 from torchkeeper.stores.store import Removal, Store
 from torchkeeper.verdict.probed import Env
@@ -91,6 +92,9 @@ def plan_purge(
         "in_use": in_use,
     }
     told["disk_bytes" if store.on_disk else "content_bytes"] = size["bytes"]
+    mount = mount_of(store.place) if store.on_disk else None
+    if mount and mount.network:
+        told["shared"] = mount.type
     if dead is not None:
         told["because"], told["rests"] = by_reasons(reasons, store.on_disk), dead.rests
         told["more"] = _more(session, select, params.get("others", {}))

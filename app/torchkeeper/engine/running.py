@@ -280,6 +280,7 @@ class Near:
             "same_graph": told.same_graph,
             "inputs": told.inputs,
             "graph": told.graph.to_json() if told.graph else None,
+            "device_index": told.device_index,
         }
 
     def _there(self) -> list[tuple[str, Described]]:

@@ -277,6 +277,8 @@ class Comparison:
     """What differs between two entries, causes first. recorded: whether either entry tells its key
     factors. same_graph: whether the graphs are the same, None where not recorded. inputs: how many
     either graph has, of AOTAutograd the first that differs. graph: what differs in their texts.
+    device_index: whether it is no more than which of a machine's GPUs they are for, as where each
+    rank compiles its own.
     """
 
     differences: tuple[Difference, ...] = ()
@@ -284,6 +286,7 @@ class Comparison:
     same_graph: bool | None = None
     inputs: tuple[int, int] = (0, 0)
     graph: GraphDifference | None = None
+    device_index: bool = False
 
     def in_short(self) -> ComparedTold:
         """The comparison as a JSON object, without the differences."""
@@ -292,6 +295,7 @@ class Comparison:
             "same_graph": self.same_graph,
             "inputs": self.inputs,
             "graph": self.graph.to_json() if self.graph else None,
+            "device_index": self.device_index,
         }
 
     def to_json(self) -> ComparisonTold:
@@ -371,7 +375,31 @@ def compare(a: Side, b: Side) -> Comparison:
     differ = any(name == "gm" for half in pairs for name, *_ in half.differing())
     same = len(own) == len(other) and not differ
     ordered = _ordered(_following(found, pairs), first)
-    return Comparison(tuple(ordered), recorded, same, first.inputs, graphs)
+    differing = [told for half in pairs for told in half.differing()]
+    indexed = len(own) == len(other) and _is_by_index(differing)
+    return Comparison(tuple(ordered), recorded, same, first.inputs, graphs, indexed)
+
+
+#: A device of several, as graphs and inputs tell it, and factors that have its number alone.
+_OF_SEVERAL = re.compile(
+    r"(\b(?:cuda|hip|xpu|mtia|npu|hpu|musa|privateuseone):|"
+    r"device\(type='(?!cpu')\w{1,30}', index=)\d{1,4}\b"
+)
+_NUMBERED = ("default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]")
+
+
+def _is_by_index(differing: Sequence[tuple[str, str | None, str | None]]) -> bool:
+    """Whether factors differ in the number of a device, and in nothing else."""
+    return bool(differing) and all(
+        a is not None
+        and b is not None
+        and a != b  # of a text that was cut, what differs is not there
+        and (
+            _OF_SEVERAL.sub(r"\1", a) == _OF_SEVERAL.sub(r"\1", b)
+            or (name.startswith(_NUMBERED) and _NUMBERS.sub("", a) == _NUMBERS.sub("", b))
+        )
+        for name, a, b in differing
+    )
 
 
 def of_graph(name: str) -> bool:

@@ -198,6 +198,7 @@ class ComparedTold(TypedDict, total=False):
     same_graph: bool | None
     inputs: tuple[int, int]
     graph: GraphDifferenceTold | None
+    device_index: bool
 
 
 class ComparisonTold(ComparedTold, total=False):

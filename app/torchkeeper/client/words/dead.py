@@ -82,6 +82,17 @@ def going(plan: PlanPurgeResult) -> Sized:
     return every
 
 
+def of_others(place: str, plan: PlanPurgeResult) -> str:
+    """That other machines may use the place of a plan, too; empty of one that is surely ours."""
+    if "shared" not in plan:
+        return ""
+    return tr(
+        "Other machines may use {place}, too: it is on {type}. Programs there compile again what "
+        "goes, and one that has loaded it may end.",
+        place=printable(place), type=printable(plan["shared"], 40),
+    )  # fmt: skip
+
+
 def rests(code: str | None) -> str:
     """What a last use is, and how well it is known; empty where it is not asked."""
     return tr(_RESTS.get(code or "", ""))

@@ -9,6 +9,10 @@ from torchkeeper.client.words.tongue import Text
 from torchkeeper.settings.finding import Finding
 
 _OWN_FOLDER: Text = "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine."
+_SEED: Text = (
+    "Have it as a seed that jobs only read: “torchkeeper copy {place} FOLDER”, with FOLDER on a "
+    "disk of this machine, and set TORCHINDUCTOR_CACHE_DIR to that."
+)
 _MAKE_ROOM: Text = (
     "Free some room: “torchkeeper purge --suggest” lists what you can remove, and “trash --empty” "
     "empties the trash."
@@ -43,15 +47,42 @@ WORDS: dict[str, Words] = {
         "{place} may be shared with other machines: it is on {type}, from {source}.",
         "Every lookup waits for the network, locks between machines work only where the server "
         "supports them, and a CPU of another kind may load objects that it cannot run.",
-        "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine. “torchkeeper copy” "
-        "carries entries between them.",
+        _SEED,
     ),
     "folder-locks-local": Words(
         "Locks in {place} do not bind other machines: {point} is mounted with {option}.",
         "PyTorch locks a file while it builds an object; two machines that build the same one "
         "write over each other.",
-        "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine. Or mount {point} "
-        "without that option.",
+        "Have it as a seed that jobs only read: “torchkeeper copy {place} FOLDER”, with FOLDER on "
+        "a disk of this machine. Or mount {point} without that option.",
+    ),
+    "folder-of-objects": Words(
+        "{place} is in an object store: it is on {type}, from {source}.",
+        "Nothing is renamed there, only copied, no lock binds anybody, and each file is a request: "
+        "programs read what is half written, or fail when they write.",
+        _SEED,
+    ),
+    "folder-seen-late": Words(
+        "What other machines write to {place} is seen up to {seconds} s later.",
+        "{point} is mounted so: programs miss what is there, and read what was purged.",
+        _SEED,
+    ),
+    "kinds-locked": Words(
+        "In {place}, no lock between machines binds whoever writes {kinds}.",
+        "Two machines that write the same one write over each other.",
+        _SEED,
+    ),
+    "kinds-renamed": Words(
+        "In {place}, {kinds} do not appear as a whole.",
+        "Their writers rename what they have written, which an object store copies: another "
+        "machine can read a part of it.",
+        _SEED,
+    ),
+    "kinds-loaded": Words(
+        "From {place}, programs load {kinds} as they lie there.",
+        "Where another machine replaces or purges a file, a program that has loaded it can end "
+        "with a stale file handle or a bus error.",
+        _SEED,
     ),
     "folder-in-container": Words(
         "{place} is in the file system of a container.",

@@ -86,6 +86,12 @@ def sentence(found: ComparisonTold, other_key: bool = False) -> str:
             if other_key
             else "The factors that are recorded do not differ"
         )
+    if found.get("device_index"):
+        fields = [one for row in rows for one in _fields(row) if one[0] == "device"]
+        if not fields:
+            return tr("Differs only in the device’s index")
+        a, b = fields[0][1:]
+        return tr("Differs only in the device’s index: {a} instead of {b}", a=a, b=b)
     causes = [row for row in rows if not row["follows"]] or rows
     phrases = _phrases(causes, found)
     text = "; ".join(phrases[:_CAUSES])
@@ -104,6 +110,17 @@ def _begun(text: str) -> str:
 
 def differences(found: ComparisonTold) -> list[FactorTold]:
     return [row for row in found.get("differences", ()) if row["group"] in GROUPS]
+
+
+def of_ranks(found: ComparisonTold) -> str:
+    """What there is to do about two entries that are for two ranks; empty of others."""
+    if not found.get("device_index"):
+        return ""
+    return tr(
+        "Each rank compiles its own and finds no other’s. With {setting}, which torch 2.14 and "
+        "later know, one rank compiles for all; it is part of the keys.",
+        setting="TORCH_COMPILE_ON_ONE_RANK=1",
+    )
 
 
 _MORE: Nouns = ("{some}; and {n} more difference", "{some}; and {n} more differences")

@@ -36,9 +36,11 @@ class _PlanPurgeResult(Measured):
 class PlanPurgeResult(_PlanPurgeResult, total=False):
     """A plan by its number, and how much goes. because: of what goes for being dead, how much for
     which reason; what has several counts for the first. more: how much more each of ``others`` by
-    itself would take, also of what is in use. rests: what last uses rest on.
+    itself would take, also of what is in use. rests: what last uses rest on. shared: the file
+    system, where other machines may use it, too.
     """
 
+    shared: str
     because: dict[str, Amount]
     more: dict[str, Amount]
     rests: str | None

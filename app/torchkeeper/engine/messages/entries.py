@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+from torchkeeper.artifacts import forms
 from torchkeeper.artifacts.builds import Claims, MadeIn
 from torchkeeper.artifacts.shapes import EntryRow, Tally
 from torchkeeper.engine.messages import Nothing, OfPlace
 from torchkeeper.engine.messages.bundles import FilesParams, Into, KindOutcomes, Outcomes
 from torchkeeper.stores.shapes import Space
+from torchkeeper.verdict.probed import VerdictTold
 
 
 class EntryParams(OfPlace):
@@ -109,6 +111,49 @@ class FactorsRow(TypedDict):
 
 class FactorsResult(TypedDict):
     count: int
+
+
+class _FormParams(TypedDict):
+    file: str
+
+
+class FormParams(_FormParams, total=False):
+    """envs: the environment whose verdict is wanted, known before."""
+
+    envs: Sequence[str] | None
+
+
+class FormModel(TypedDict):
+    """A model in a package. needs: libraries that its objects need."""
+
+    name: str
+    device: str | None
+    capability: str | None
+    machine: str | None
+    platform: str | None
+    isa: str | None
+    needs: list[str]
+    verdict: VerdictTold | None
+
+
+class FormResult(TypedDict):
+    """A file in which a program keeps what torch compiled for it. form: None of any other. said:
+    what else it tells of itself, by name. holds: how many files of each sort (forms.What). strange:
+    what its pickle names that PyTorch never does.
+    """
+
+    form: forms.Form | None
+    name: str | None
+    torch: str | None
+    python: str | None
+    device: str | None
+    gpu: str | None
+    said: dict[str, str]
+    holds: dict[forms.What, int]
+    size: int
+    models: list[FormModel]
+    strange: list[str]
+    verdict: VerdictTold | None
 
 
 RunnableParams = OfPlace

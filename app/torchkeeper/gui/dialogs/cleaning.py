@@ -446,6 +446,7 @@ class CleanDialog(Dialog):
         if left := sum(plan["in_use"]["left"] for plan in plans.values()):
             kept = say.count(left, "entry", "entries")
             yield self.tr("{} in use stay.").format(kept)
+        yield from filter(None, (dead.of_others(*one) for one in plans.items() if one[1]["files"]))
         servers = [place for place in plans if not scheme_of(place).has_trash]
         if not self.at_once.isChecked() and len(servers) < len(plans):
             yield self.tr("You can undo this. The space is free again when the trash is emptied.")

@@ -93,6 +93,8 @@ class PurgeDialog(Dialog):
         self.users.also.setEnabled(engine_of is None)
         self.users.also.toggled.connect(self._ask)
         self.strange.also.toggled.connect(self._ask)
+        self.of_others = forms.label("", "warning", wrap=True)
+        self.of_others.hide()
         self.unseen = forms.label("", "muted", wrap=True)
         self.unseen.hide()
         self.at_once = QCheckBox(self.tr("Remove &at once, without the trash"))
@@ -104,7 +106,7 @@ class PurgeDialog(Dialog):
         self.go = forms.button(self.tr("&Move to trash"), self._go, primary=True)
         self.go.setEnabled(False)
         forms.add(self.body, self.title, self.text, self.users, self.strange, (self.table, 1))
-        forms.add(self.body, self.at_once, self.hint, self.unseen)
+        forms.add(self.body, self.of_others, self.at_once, self.hint, self.unseen)
         self.go.hold(self.tr("&Remove at once…"))
         self.buttons(self.cancel, self.go)
         if not self._has_trash:
@@ -157,6 +159,7 @@ class PurgeDialog(Dialog):
         in_use, unknown = plan["in_use"], plan["unknown"]
         self.users.tell(in_use)
         forms.tell(self.unseen, unseen_users(in_use))
+        forms.tell(self.of_others, dead.of_others(self._place, plan) if plan["files"] else "")
         chosen = not self._select.get("everything")
         self.strange.tell(unknown, chosen and ("items" in self._select or bool(self._hold)))
         if not plan["files"] and (in_use["left"] or unknown["stays"]):
@@ -195,7 +198,8 @@ class PurgeDialog(Dialog):
 
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
-        for widget in (self.users, self.strange, self.unseen, self.at_once, self.hint):
+        notes = self.users, self.strange, self.of_others, self.unseen
+        for widget in (*notes, self.at_once, self.hint):
             widget.hide()
         self.waiting.setText(self.tr("Nothing goes"))
         self.cancel.setText(self.tr("Close"))
