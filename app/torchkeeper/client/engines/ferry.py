@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ def folder(machine: str) -> str:
 
 def name(machine: str, suffix: str = SUFFIX) -> str:
     """The name of a bundle that is to be made in that folder. Raises UserError."""
-    return f"{folder(machine)}/{line.to(machine).free()}{suffix}"
+    return f"{folder(machine)}/{secrets.token_hex(8)}{suffix}"
 
 
 @contextlib.contextmanager

@@ -203,10 +203,6 @@ class Line(mux.Mux):
         """
         self._begin({0: True, 1: False}, {"server": server}, {0: handle, 1: os.dup(handle)})
 
-    def free(self) -> str:
-        """What no file of the private folder is called yet."""
-        return secrets.token_hex(8)
-
     def _begin(
         self, streams: Mapping[int, bool], asked: Mapping[str, object],
         joined: Mapping[int, int] | None = None,
