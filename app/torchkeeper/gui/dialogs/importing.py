@@ -371,7 +371,7 @@ class ImportDialog(WorkDialog):
             self._made_in.setText("\n".join(filter(None, (file.error.why, file.error.remedy))))
         elif not file.ready:
             self._heading.setText(self.tr("Reading the file…"))
-            self._made_in.setText(self.tr("Nothing is written before you press Import."))
+            self._made_in.setText(self.tr("Nothing is imported before you press Import."))
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())

@@ -1,4 +1,4 @@
-"""How far the bundles of jobs are that go to another machine, or come from one."""
+"""Bundles that go to another machine for a job, or ahead of one, and those that come from one."""
 
 from __future__ import annotations
 
