@@ -146,8 +146,11 @@ def _copies(stage: Stage) -> None:
         stage.dialog(f"machine-copy-{name}", dialog, 0.4)
     sending = window.flows.open_import([samples.NIGHTLY])
     turn(0.3)
-    sending.ahead.progress.emit(3_100_000, 5_000_000, "bytes")
     stage.dialog("machine-import", sending)
+    sending.look.click()
+    turn(0.1)
+    sending.ahead.progress.emit(3_100_000, 5_000_000, "bytes")
+    stage.dialog("machine-import-sending", sending)
     warm = window.flows.warm(["/home/ada/serve.toml"])
     turn(0.3)
     data = {"machine": "ssh://gpu2", "callable": {"function": "/home/ada/serve.py:step"}}
