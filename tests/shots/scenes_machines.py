@@ -144,9 +144,9 @@ def _copies(stage: Stage) -> None:
         dialog = window.flows.copy(into)
         assert dialog is not None
         stage.dialog(f"machine-copy-{name}", dialog, 0.4)
+    stage.dialog("machine-import", window.flows.open_import([samples.NIGHTLY]), 0.3)
     sending = window.flows.open_import([samples.NIGHTLY])
     turn(0.3)
-    stage.dialog("machine-import", sending)
     sending.look.click()
     turn(0.1)
     sending.ahead.progress.emit(3_100_000, 5_000_000, "bytes")
