@@ -121,7 +121,8 @@ STATES = {
     "machines": "machines machines-lost machines-overview machines-unanswered machines-refused",
     "machine-environments": "machine-environments machine-add-environment machine-no-environment "
     "machine-warm machine-run machine-runs machine-runs-lost machine-activity-lost",
-    "machine-copies": "machine-copy-here machine-copy-between",
+    "machine-copies": "machine-copy-here machine-copy-between machine-import "
+    "machine-import-sending machine-recipe",
     "machine-asks": "machine-key machine-password machine-touch",
     "guide": "guide guide-over",
     "overview": "overview menu-of-shown menu-of-reclaimed overview-selected overview-place "

@@ -430,9 +430,8 @@ def sent_there(there: Machine) -> list[Path]:
 
 
 def test_an_import_there_says_what_is_new_as_one_here_does(
-    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
     bundle, here = tmp_path / "b.torchcache", tmp_path / "here"
     make_bundle(fixture_cache, bundle)
     here.mkdir()
@@ -448,7 +447,13 @@ def test_an_import_there_says_what_is_new_as_one_here_does(
 
     def known(into: str) -> str:
         dialog.target.choose(into)
-        qtbot.waitUntil(lambda: dialog.target.path == into and dialog.known)
+        qtbot.waitUntil(lambda: dialog.known or dialog.look.isVisible())
+        if dialog.look.isVisible():
+            assert dialog.go.isEnabled() and not sent_there(there), "nobody has said so"
+            assert dialog.news.text() == "What of it is new on there is known once it is there."
+            click(qtbot, dialog.look)
+        qtbot.waitUntil(lambda: dialog.known)
+        assert not dialog.look.isVisible()
         settle(qtbot)
         return dialog.news.text()
 
@@ -477,13 +482,10 @@ def test_an_import_there_says_what_is_new_as_one_here_does(
     if again is not None:
         qtbot.waitUntil(lambda: not again.active)
         assert again.error is None and again.result["exists"] == 44, again.result
-    # What is large is sent by the job alone.
-    monkeypatch.setattr("torchkeeper.gui.jobs.crossing._AHEAD", 1000)
+    # Without that it is sent by the job alone.
     dialog = window.flows.open_import([str(bundle)])
     assert dialog.target.path == there.place("new")
     qtbot.waitUntil(dialog.go.isEnabled)
-    assert dialog.news.text() == "What of it is new on there is known once it is there."
-    assert not sent_there(there)
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert window.jobs.jobs[0].result["entries"] == 19
@@ -491,7 +493,7 @@ def test_an_import_there_says_what_is_new_as_one_here_does(
 
 
 @pytest.mark.slow
-def test_an_import_there_goes_on_where_the_machine_is_connected_again(
+def test_an_import_there_is_compared_again_where_that_has_failed(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "b.torchcache"
@@ -502,12 +504,13 @@ def test_an_import_there_goes_on_where_the_machine_is_connected_again(
     config(there, Port=1)
     cut()
     dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(dialog.look.isVisible)
+    click(qtbot, dialog.look)
     qtbot.waitUntil(lambda: dialog.known)
     assert dialog.compared is None and not dialog.go.isEnabled()
     assert dialog.go.toolTip() == "ssh://there takes no connection."
     config(there)
-    window.listing.refresh()
-    qtbot.waitUntil(dialog.go.isEnabled)
+    click(qtbot, dialog.look)
     qtbot.waitUntil(lambda: dialog.compared is not None)
     assert dialog.go.text() == "I&mport 19 entries"
     dialog.reject()
@@ -518,7 +521,7 @@ def test_an_import_there_goes_on_where_the_machine_is_connected_again(
 @pytest.mark.torch
 def test_an_import_there_names_objects_for_the_environment_there(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, filled: Path, warm_cache: Path,
-    tmp_path: Path, torch_python: str, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, torch_python: str,
 ) -> None:  # fmt: skip
     builders, count = moved(warm_cache, probes.probe(torch_python)["native"])
     bundle = tmp_path / "b.torchcache"
@@ -537,7 +540,8 @@ def test_an_import_there_names_objects_for_the_environment_there(
         dialog = window.flows.open_import([str(bundle)])
         dialog.target.choose(there.place(name))
         qtbot.waitUntil(dialog.go.isEnabled)
-        if name == "one":
+        if name == "one":  # the other is sent and named by the job
+            click(qtbot, dialog.look)
             qtbot.waitUntil(lambda dialog=dialog: dialog.known)  # type: ignore[misc]
             assert f"{count} objects renamed for the environment" in dialog.news.text()
             qtbot.waitUntil(lambda dialog=dialog: "usable" in dialog.verdicts.text())  # type: ignore[misc]
@@ -548,8 +552,6 @@ def test_an_import_there_names_objects_for_the_environment_there(
         assert job.error is None and job.result["renamed"] == count, list(job.log)
         placed = {p: a[1] for p, a in snapshot(there.home / name, times=False).items() if a[1]}
         assert placed == {p: c for p, c in wanted.items() if not p.endswith(".lock")}
-        # The second is sent and named by the job.
-        monkeypatch.setattr("torchkeeper.gui.jobs.crossing._AHEAD", 1000)
 
 
 def test_what_comes_from_there_is_signed_here(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from tests.shots import sample_overview, sample_runs
+from tests.shots import sample_overview, sample_runs, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.engines import far
@@ -15,12 +15,14 @@ from torchkeeper.gui import CURRENT
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages.recipes.known import Made
 from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.window import Window
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.warm.shapes import SentRecipe
 
 _PLACES = (
     "ssh://gpu1/srv/shared/inductor-team",
@@ -142,6 +144,21 @@ def _copies(stage: Stage) -> None:
         dialog = window.flows.copy(into)
         assert dialog is not None
         stage.dialog(f"machine-copy-{name}", dialog, 0.4)
+    stage.dialog("machine-import", window.flows.open_import([samples.NIGHTLY]), 0.3)
+    sending = window.flows.open_import([samples.NIGHTLY])
+    turn(0.3)
+    sending.look.click()
+    turn(0.1)
+    sending.ahead.progress.emit(3_100_000, 5_000_000, "bytes")
+    stage.dialog("machine-import-sending", sending)
+    warm = window.flows.warm(["/home/ada/serve.toml"])
+    turn(0.3)
+    data = {"machine": "ssh://gpu2", "callable": {"function": "/home/ada/serve.py:step"}}
+    sent: list[SentRecipe | str] = [{"name": "serve", "folder": "/home/ada", "data": data}]
+    warm.recipe.made = Made([("serve", "step", "callable")], 1, sent)
+    asked = warm.recipe.trusted("ssh://gpu1", "&Warm it", lambda: None)
+    assert asked is not None
+    stage.dialog("machine-recipe", asked)
     stage.close(window)
 
 

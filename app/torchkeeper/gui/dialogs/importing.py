@@ -71,7 +71,8 @@ class ImportDialog(WorkDialog):
         self.ahead = Ahead(engines, self)
         self.ahead.changed.connect(self._arrived)
         self.ahead.progress.connect(self._sending)
-        engines.reached.connect(self._reached)
+        #: The machine that the user has said the files may be sent to, to be compared there.
+        self._agreed = ""
         self._compare_of = Typed(engines, self)
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
@@ -129,6 +130,7 @@ class ImportDialog(WorkDialog):
         files = forms.label(self.tr("&Files"), "heading")
         files.setBuddy(self._tree)
         self.news = forms.label("", wrap=True)
+        self.look = forms.button(self.tr("&Compare"), self._look_there, enter=False)
         self.room = forms.label("", "muted", wrap=True)
         self.left = forms.label("", "warning", wrap=True)
         self.left.hide()
@@ -136,7 +138,7 @@ class ImportDialog(WorkDialog):
         body = forms.column(files, self._tree, 4)
         forms.field(body, self.tr("Import &into"), self.target)
         forms.field(body, self.tr("For the &environment"), self.environment)
-        forms.add(body, self.news, self.left, self.room, 4)
+        forms.add(body, forms.row((self.news, 1), self.look, gap=12), self.left, self.room, 4)
         forms.add(body, self._heading, self._made_in, self.signer)
         forms.add(body, self.verdicts, (self._detail, 1))
         self._warned = forms.label("", "warning", wrap=True)
@@ -276,8 +278,9 @@ class ImportDialog(WorkDialog):
         if into is not None:
             self.environment.turn(self._machines.of(into))
         if self.ready and self.job is None and into is not None:
-            size = sum(file.bytes for file in self.chosen)
-            self.ahead.send(machine_of(into), [file.path for file in self.chosen], size)
+            machine = machine_of(into)
+            may = [file.path for file in self.chosen if machine in ("", self._agreed)]
+            self.ahead.send(machine, may)
             there = {self._at(file): file.claims for file in self.chosen if file.claims}
             self.names.ask(self.environment.one if self.ahead.there else None, there)
             self.prospects.begin(list(self.ahead.there.values()))
@@ -308,12 +311,11 @@ class ImportDialog(WorkDialog):
         """What a file is called where the target is."""
         return self.ahead.there.get(file.path, file.path)
 
-    def _reached(self, machine: str, state: object) -> None:
-        """A machine is connected again: what was sent has gone with the connection."""
-        lost = self._compare_error is not None and machine == machine_of(self.target.path or "")
-        if state == "" and lost and self.job is None:
-            self.ahead.forget()
-            self._arrived()
+    def _look_there(self) -> None:
+        """Send the files, and compare them there; once more, where that has failed."""
+        self._agreed, self._asked = machine_of(self.target.path or ""), None
+        self.ahead.forget()
+        self._arrived()
 
     def _arrived(self) -> None:
         self._compare(soon=False)
@@ -371,7 +373,7 @@ class ImportDialog(WorkDialog):
             self._made_in.setText("\n".join(filter(None, (file.error.why, file.error.remedy))))
         elif not file.ready:
             self._heading.setText(self.tr("Reading the file…"))
-            self._made_in.setText(self.tr("Nothing is written before you press Import."))
+            self._made_in.setText(self.tr("Nothing is imported before you press Import."))
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())
@@ -477,6 +479,11 @@ class ImportDialog(WorkDialog):
             room, room_role = room_text(self.compared["needed"], space)
             if not space["exists"] and not space["why"]:
                 room = self.tr("The folder will be created.") + " " + room
+        machine = machine_of(self.target.path or "")
+        waits = bool(machine and self.ready and self.chosen and not self._waits)
+        self.look.setVisible(waits and self.compared is None and not self._compare_of.busy)
+        hint = self.tr("Sends it to {}, where it stays as long as this dialog is open")
+        self.look.setToolTip(tip(hint.format(host_of(machine))))
         left = self._stays.words(self.tr) if self.compared is not None else ""
         if self.names.error is not None:
             kept = self.tr("Native objects keep their names: {}").format(self.names.error.what)

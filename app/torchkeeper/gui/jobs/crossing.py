@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyParams, CopyResult
     from torchkeeper.gui.verdicts.environments import Environment
 
-#: Bytes of files that are sent before anybody has said so: the rest of what is to be known of them
-#: is worth no more.
-_AHEAD = 256 << 20
 #: Seconds between two words of how far it is.
 _EVERY = 0.1
 #: Hears how much is done, of how much, and of what, if it is not bytes.
@@ -120,7 +117,7 @@ class Carried(QObject):
 
 
 class Ahead(QObject):
-    """Files that are sent to a machine while the user looks at them; few enough bytes for that."""
+    """Files that are sent to a machine while the user looks at them."""
 
     changed = Signal()
     #: How much of a file has gone, of how much.
@@ -141,15 +138,15 @@ class Ahead(QObject):
         """Whether they are on their way."""
         return bool(self._wanted) and not self.there and self.error is None
 
-    def send(self, machine: str, files: Sequence[str], size: int) -> None:
-        """Have files be on a machine; those of this one are there. size: bytes of all."""
+    def send(self, machine: str, files: Sequence[str]) -> None:
+        """Have files be on a machine; those of this one are there."""
         of = machine, tuple(files)
         if of == self._of:
             return
         self.forget()
         self._of = of
-        if not machine or size > _AHEAD:
-            self.there = {} if machine else {file: file for file in files}
+        if not machine or not files:
+            self.there = {file: file for file in files}
             return
         self._wanted = wanted = [True]
 
