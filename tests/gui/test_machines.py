@@ -32,6 +32,7 @@ from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
+from tests.ssh.test_mux import lying
 from tests.ssh.test_running import NOTES
 from torchkeeper.client import secrets, terminal
 from torchkeeper.client.engines import interpreters, line, probes
@@ -43,6 +44,7 @@ from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui.activity.shown import words
 from torchkeeper.gui.background import ways
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -62,7 +64,7 @@ from torchkeeper.gui.start import started
 from torchkeeper.gui.table.rows import VERDICT, Row
 from torchkeeper.gui.window import Window
 
-__all__ = ["forks", "sshd", "there", "tk"]
+__all__ = ["forks", "lying", "sshd", "there", "tk"]
 
 
 def shown(qtbot: QtBot, window: Window, place: str) -> None:
@@ -585,6 +587,29 @@ def test_a_server_that_another_machine_reaches_is_a_server(
         window.listing.refresh()
         shown(qtbot, window, place)
         assert failed(window) == "" and there.sessions() == 2
+
+
+def test_a_machine_that_floods_the_window_is_heard_now_and_then(
+    qtbot: QtBot, lying: Callable[[str], str], open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """It says ten thousand times that it is done, and then is."""
+    window = open_window(fixture_cache)
+    lying(
+        "hello(); i = asked()['id']\n"
+        "for n in range(10000): message(type='progress', id=i, done=n, total=n, unit='files')\n"
+        "message(type='result', id=i, result={})"
+    )
+    told: list[object] = []
+    over: list[object] = []
+    begun = time.monotonic()
+    listener = Listener(
+        progress=lambda *far: told.append(far), result=over.append, failed=over.append
+    )
+    window.engines.ask(protocol.PLACES, {}, listener, python="ssh://there", shared=True)
+    qtbot.waitUntil(lambda: bool(over))
+    assert over == [{}]
+    assert told[-1] == (9999, 9999, "files")
+    assert len(told) < 50 * (time.monotonic() - begun)
 
 
 def test_a_machine_that_says_nothing_is_called_so_and_given_up(

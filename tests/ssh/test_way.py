@@ -77,10 +77,14 @@ def test_an_engine_that_has_looked_ends_there_by_itself(
 ) -> None:
     """Nobody waits for it, and the connection stays."""
     waits = threading.Event()
+
+    def wait() -> None:  # it hears of nothing meanwhile
+        waits.wait(LONG)
+
     with Engine("ssh://there") as engine:
         engine.call(protocol.DU, {"place": there.place(fixture_cache)})
         assert list((there.folder / "tmp").glob("torchkeeper-engine-*"))
-        line.to("ssh://there").wake(lambda: waits.wait(LONG))  # it hears of nothing meanwhile
+        line.to("ssh://there").wake(wait)
     assert engine._process.poll() is None, "it is not known yet"
     waits.set()
     until = time.monotonic() + LONG

@@ -94,6 +94,8 @@ class Asked:
     known_by: Identity | None = None
     cancelled: bool = False
     progress_at: float = 0.0
+    #: How far it is, where that has not been told.
+    untold: tuple[float, float | None, str] | None = None
 
     @property
     def ends(self) -> Ends:

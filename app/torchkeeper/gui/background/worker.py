@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets, temporary
@@ -407,6 +407,8 @@ class Worker(QObject):
     def _pass_on(self, line: Line, asked: Asked, message: protocol.Message) -> None:
         ticket = asked.request.ticket
         body = message.body
+        if message.type != "progress":
+            self._tell_untold(asked)
         if message.type == "rows":
             try:
                 # Entries are checked and built in this thread.
@@ -460,11 +462,17 @@ class Worker(QObject):
         done, total, unit = body.get("done"), body.get("total"), body.get("unit")
         if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
             return
-        now = time.monotonic()
-        if done != total and now - asked.progress_at < _PROGRESS_EVERY:
-            return
-        asked.progress_at = now
-        self.progress.emit(asked.request.ticket, done, total, str(unit or ""))
+        before, asked.untold = asked.untold, (done, total, str(unit or ""))
+        if time.monotonic() - asked.progress_at >= _PROGRESS_EVERY:
+            self._tell_untold(asked)
+        elif not before:
+            QTimer.singleShot(int(_PROGRESS_EVERY * 1000), partial(self._tell_untold, asked))
+
+    def _tell_untold(self, asked: Asked) -> None:
+        """Say how far it is, once for all that has come meanwhile."""
+        if asked.untold:
+            self.progress.emit(asked.request.ticket, *asked.untold)
+            asked.progress_at, asked.untold = time.monotonic(), None
 
     def _done(self, line: Line, ident: int | None) -> None:
         if ident is not None:
