@@ -583,7 +583,7 @@ def test_a_server_that_another_machine_reaches_is_a_server(
         window.update_now()
         assert window.actions_["purge-shown"].isEnabled()
         line.to("ssh://there")._process.kill()
-        qtbot.waitUntil(lambda: line._lines[os.getpid(), "ssh://there"].failure is not None)
+        qtbot.waitUntil(lambda: line._lines.of["ssh://there"].failure is not None)
         window.listing.refresh()
         shown(qtbot, window, place)
         assert failed(window) == "" and there.sessions() == 2

@@ -8,11 +8,13 @@ import contextlib
 import os
 import queue
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -465,6 +467,29 @@ def test_the_end_of_questions_writes_into_no_pipe_of_others(
     asking.end()
     listens.join(LONG)
     assert not listens.is_alive()
+
+
+def test_a_process_that_is_forked_has_a_turn_and_connections_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever holds them in the other will never let go of them in this."""
+    program = tmp_path / "ssh"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(terminal, "is_there", lambda: True)
+    line.to("ssh://first")
+    with line._lines.lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork where there are threads
+        if not (child := os.fork()):
+            signal.alarm(round(LONG / 10))
+            made = line.to("ssh://first")
+            taken = terminal.Terminal.taken is made._asking
+            made.hang_up()
+            os._exit(not taken)
+    assert os.waitpid(child, 0)[1] == 0
+    line.close_all()
+    assert not terminal.Terminal.taken
 
 
 def test_who_waits_for_the_terminal_holds_up_nobody_else(

@@ -266,7 +266,7 @@ class Names:
         if not any(one in line for one in self._said):
             return False
         if line.count(b"[") + line.count(b"{") > _PARTS:
-            raise protocol.WireError("an answer has too many parts")
+            raise protocol.WireError(tr("an answer has too many parts"))
         return True
 
     def named(self, value: Any, deep: int = _DEEP) -> Any:

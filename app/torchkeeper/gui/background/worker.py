@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, QTimerEvent, Signal, Slot
+from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets, temporary
@@ -405,10 +405,9 @@ class Worker(QObject):
         found.clear()
 
     def _pass_on(self, line: Line, asked: Asked, message: protocol.Message) -> None:
-        ticket = asked.request.ticket
-        body = message.body
+        ticket, body = asked.request.ticket, message.body
         if message.type != "progress":
-            self._tell_untold(asked)
+            asked.tell(self.progress.emit)
         if message.type == "rows":
             try:
                 # Entries are checked and built in this thread.
@@ -459,20 +458,11 @@ class Worker(QObject):
         return bool(wanting)
 
     def _progress(self, asked: Asked, body: Mapping[str, Any]) -> None:
-        done, total, unit = body.get("done"), body.get("total"), body.get("unit")
-        if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
-            return
-        before, asked.untold = asked.untold, (done, total, str(unit or ""))
+        asked.take(body)
         if time.monotonic() - asked.progress_at >= _PROGRESS_EVERY:
-            self._tell_untold(asked)
-        elif not before:
-            QTimer.singleShot(int(_PROGRESS_EVERY * 1000), partial(self._tell_untold, asked))
-
-    def _tell_untold(self, asked: Asked) -> None:
-        """Say how far it is, once for all that has come meanwhile."""
-        if asked.untold:
-            self.progress.emit(asked.request.ticket, *asked.untold)
-            asked.progress_at, asked.untold = time.monotonic(), None
+            asked.tell(self.progress.emit)
+        else:
+            self._tick_soon()
 
     def _done(self, line: Line, ident: int | None) -> None:
         if ident is not None:
@@ -585,6 +575,8 @@ class Worker(QObject):
     def _tick(self) -> None:
         now = time.monotonic()
         for line in list(self._lines):
+            for asked in line.asked.values():
+                asked.tell(self.progress.emit)
             if line.closing and line.engine.returncode is not None:
                 line.arrivals.end()
                 line.engine.close_and_wait()
