@@ -34,6 +34,12 @@ from torchkeeper.engine import protocol
 from torchkeeper.stores import processes
 
 
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is asked but a terminal, also where tests of the window ran before."""
+    monkeypatch.setattr(Asking, "by", None)
+
+
 def wrong(tk: Tk, place: str, code: str) -> str:
     """What is said of a place that cannot be reached, for this problem."""
     ran = tk("ls", "--json", place)
