@@ -94,7 +94,7 @@ def figures(scratch: Path, python: str) -> list[Figure]:
             bare.append((f"ssh {command}", hosts.ssh(names, command), alone))
     ours, theirs = ((every[n] - one[n]) / (HOSTS - 1) for n in (1, 2))
     need, side, of = every.ours + every.theirs, every.ours / processors, "of one"
-    (_, true, _), (_, started_there, _) = bare
+    (_, true, _), (python_there, started_there, _) = bare
     return [
         Figure(f"Overview of {HOSTS} machines", every.seconds, one.seconds, 5.0, of),
         Figure("… what both sides need on these processors", need / processors, one.seconds,
@@ -102,6 +102,8 @@ def figures(scratch: Path, python: str) -> list[Figure]:
         Figure("… what our side needs on them", side, one.seconds, 5.0, of),
         *(Figure(f"… {what}, in the place of it", all_.seconds, alone.seconds, None, of)
           for what, all_, alone in bare),
+        Figure("… all of it, beside ssh alone on as many", every.seconds, started_there.seconds,
+               None, python_there),
         Figure("Processors for one more machine, here", ours, true.ours / HOSTS, None, "ssh true"),
-        Figure("… there", theirs, started_there.theirs / HOSTS, None, "ssh python3 -c pass"),
+        Figure("… there", theirs, started_there.theirs / HOSTS, None, python_there),
     ]  # fmt: skip

@@ -39,6 +39,7 @@ from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from tests.ssh.test_breaking import cut
+from tests.ssh.test_mux import lying
 from tests.ssh.test_running import NOTES
 from tests.stores.bundles.test_bundle import make as make_bundle
 from torchkeeper.client import programs, secrets, terminal
@@ -73,7 +74,7 @@ from torchkeeper.gui.start import started
 from torchkeeper.gui.table.rows import VERDICT, Row
 from torchkeeper.gui.window import Window
 
-__all__ = ["forks", "sshd", "there", "tk"]
+__all__ = ["forks", "lying", "sshd", "there", "tk"]
 
 
 def shown(qtbot: QtBot, window: Window, place: str) -> None:
@@ -835,10 +836,33 @@ def test_a_server_that_another_machine_reaches_is_a_server(
         window.update_now()
         assert window.actions_["purge-shown"].isEnabled()
         line.to("ssh://there")._process.kill()
-        qtbot.waitUntil(lambda: line._lines[os.getpid(), "ssh://there"].failure is not None)
+        qtbot.waitUntil(lambda: line._lines.of["ssh://there"].failure is not None)
         window.listing.refresh()
         shown(qtbot, window, place)
         assert failed(window) == "" and there.sessions() == 2
+
+
+def test_a_machine_that_floods_the_window_is_heard_now_and_then(
+    qtbot: QtBot, lying: Callable[[str], str], open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """It says ten thousand times that it is done, and then is."""
+    window = open_window(fixture_cache)
+    lying(
+        "hello(); i = asked()['id']\n"
+        "for n in range(10000): message(type='progress', id=i, done=n, total=n, unit='files')\n"
+        "message(type='result', id=i, result={})"
+    )
+    told: list[object] = []
+    over: list[object] = []
+    begun = time.monotonic()
+    listener = Listener(
+        progress=lambda *far: told.append(far), result=over.append, failed=over.append
+    )
+    window.engines.ask(protocol.PLACES, {}, listener, python="ssh://there", shared=True)
+    qtbot.waitUntil(lambda: bool(over))
+    assert over == [{}]
+    assert told[-1] == (9999, 9999, "files")
+    assert len(told) < 50 * (time.monotonic() - begun)
 
 
 def test_a_machine_that_says_nothing_is_called_so_and_given_up(

@@ -129,6 +129,11 @@ LIES = {
         "hello(); i = asked()['id']; message(type='result', id=i, result=7)", None),
     "rows without an end": (
         "hello(); i = asked()['id']; message(type='rows', id=i, rows=[{}] * 501)", None),
+    "an answer that is the work of seconds": (
+        "hello(); message(type='hello', id=None, protocol=1); i = asked()['id']; "
+        "d = json.dumps({'type': 'progress', 'id': i, "
+        "'x': ['/srv/cache', [[]] * 40000]}).encode() + b'\\n'\n"
+        "for n in range(0, len(d), 30000): frame(1, 1, d[n : n + 30000])", "protocol"),
     "an error of its own": (
         "hello(); i = asked()['id']; message(type='error', id=i, "
         "error={'code': 'x\\x1b[31m', 'params': {'a': 'b\\x1b[0m' * 999}})", None),

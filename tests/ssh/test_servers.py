@@ -194,7 +194,7 @@ def test_a_connection_that_breaks_is_begun_anew(there: Machine, server: Server) 
     with Engine() as engine:
         first = engine.call(protocol.DU, place)
         os.kill(line.to("ssh://there")._process.pid, signal.SIGKILL)
-        wait_for(lambda: line._lines[os.getpid(), "ssh://there"].failure is not None)
+        wait_for(lambda: line._lines.of["ssh://there"].failure is not None)
         assert engine.call(protocol.DU, place)["kinds"] == first["kinds"]
         assert there.sessions() == 2
         wait_for(lambda: " addr=127.0.0.1" not in str(server("CLIENT", "LIST")))

@@ -8,11 +8,13 @@ import contextlib
 import os
 import queue
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +32,12 @@ from torchkeeper.client.engines.questions import Asking, Question
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.stores import processes
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is asked but a terminal, also where tests of the window ran before."""
+    monkeypatch.setattr(Asking, "by", None)
 
 
 def wrong(tk: Tk, place: str, code: str) -> str:
@@ -78,13 +86,13 @@ def test_an_engine_that_has_looked_ends_there_by_itself(
     """Nobody waits for it, and the connection stays."""
     waits = threading.Event()
 
-    def hold() -> None:
+    def wait() -> None:  # it hears of nothing meanwhile
         waits.wait(LONG)
 
     with Engine("ssh://there") as engine:
         engine.call(protocol.DU, {"place": there.place(fixture_cache)})
         assert list((there.folder / "tmp").glob("torchkeeper-engine-*"))
-        line.to("ssh://there").wake(hold)  # it hears of nothing meanwhile
+        line.to("ssh://there").wake(wait)
     assert engine._process.poll() is None, "it is not known yet"
     waits.set()
     until = time.monotonic() + LONG
@@ -465,6 +473,29 @@ def test_the_end_of_questions_writes_into_no_pipe_of_others(
     asking.end()
     listens.join(LONG)
     assert not listens.is_alive()
+
+
+def test_a_process_that_is_forked_has_a_turn_and_connections_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever holds them in the other will never let go of them in this."""
+    program = tmp_path / "ssh"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(terminal, "is_there", lambda: True)
+    line.to("ssh://first")
+    with line._lines.lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork where there are threads
+        if not (child := os.fork()):
+            signal.alarm(round(LONG / 10))
+            made = line.to("ssh://first")
+            taken = terminal.Terminal.taken is made._asking
+            made.hang_up()
+            os._exit(not taken)
+    assert os.waitpid(child, 0)[1] == 0
+    line.close_all()
+    assert not terminal.Terminal.taken
 
 
 def test_who_waits_for_the_terminal_holds_up_nobody_else(

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from torchkeeper.client.words.tongue import tr
 
-_turn = threading.Lock()
 #: Seconds after which it is said what is waited for.
 SLOW = 20.0
 #: How the paths of terminals begin.
@@ -26,6 +25,7 @@ class Terminal:
 
     #: Whose it is.
     taken: ClassVar[Terminal | None] = None
+    _turn: ClassVar[threading.Lock] = threading.Lock()
     #: Whether it is said what is waited for.
     tells: ClassVar[bool] = False
     #: Takes a line that is rewritten off the screen.
@@ -38,13 +38,13 @@ class Terminal:
     @staticmethod
     def free() -> None:
         """Wait until it is nobody's, and have it clean."""
-        with _turn if Terminal.taken else nullcontext():
+        with Terminal._turn if Terminal.taken else nullcontext():
             if Terminal.wipe:
                 Terminal.wipe()
 
     def __init__(self, about: str) -> None:
         self._about, said = about, False
-        while not _turn.acquire(timeout=SLOW):
+        while not Terminal._turn.acquire(timeout=SLOW):
             first = Terminal.taken
             if first and not said and not first.asks():
                 first.say(tr("{machine} waits: ssh may ask for one machine at a time, and is not "
@@ -54,6 +54,11 @@ class Terminal:
         Terminal.taken = self
         if Terminal.wipe:
             Terminal.wipe()
+
+    @staticmethod
+    def forget() -> None:
+        """Have it be nobody's, in a process that was forked: whose it is ends in the other."""
+        Terminal.taken, Terminal._turn = None, threading.Lock()
 
     def asks(self) -> bool:
         """Whether ssh, or what it has started, asks: only then it has the terminal open."""
@@ -70,7 +75,10 @@ class Terminal:
         with self._lock:
             if self._open:
                 self._open, Terminal.taken = False, None
-                _turn.release()
+                Terminal._turn.release()
+
+
+os.register_at_fork(after_in_child=Terminal.forget)
 
 
 def _below(pid: int) -> list[int]:

@@ -5,6 +5,7 @@ paths there, and hears of no path and no secret of ours.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -53,8 +54,8 @@ _WHOLE = "recipes"
 _AGES, _FAR = 1e9, 1e18
 #: The jobs of a machine that are listed, and the names of jobs.
 _JOBS, _IDENT = 64, re.compile(r"[0-9a-f]{16}")
-#: How deep an answer is looked through for places.
-_DEEP = 8
+#: How deep an answer is looked through for places, and how many lists and objects it may have.
+_DEEP, _PARTS = 8, 1 << 15
 
 
 def machine_of(*places: str | None) -> str:
@@ -206,6 +207,8 @@ class Names:
     def __init__(self, machine: str) -> None:
         self.machine = machine
         self._known: dict[str, str] = {}
+        #: The same paths, as lines have them.
+        self._said: set[bytes] = set()
 
     def start(self, python: str) -> Channel:
         """An engine in this environment; in the machine's own python3 where only that is named, as
@@ -243,6 +246,7 @@ class Names:
             raise user_error("places-apart", {"place": value, "other": self.machine})
         path = self.path(value)
         self._known[path] = value
+        self._said.add(json.dumps(path).encode())
         return path
 
     def path(self, place: str) -> str:
@@ -254,6 +258,16 @@ class Names:
         if not path.startswith("~"):
             return path
         return os.path.join(_line(self.machine).hello().home, path[2:]).rstrip("/")
+
+    def is_named(self, line: bytes) -> bool:
+        """Whether an answer, as its line, names a place that was asked about. Raises WireError for
+        one that has far too much in it: to look through that would be the work of seconds.
+        """
+        if not any(one in line for one in self._said):
+            return False
+        if line.count(b"[") + line.count(b"{") > _PARTS:
+            raise protocol.WireError(tr("an answer has too many parts"))
+        return True
 
     def named(self, value: Any, deep: int = _DEEP) -> Any:
         """An answer, in which the places that were asked about are called as they were asked."""

@@ -23,6 +23,7 @@ import subprocess
 import threading
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple
 
@@ -477,29 +478,40 @@ def _hello(data: bytes) -> Hello:
     return Hello(python, executable, home, folder, told.get("parts") is True)
 
 
-#: By the process, for a forked one has no threads of the other, and the machine.
-_lines: dict[tuple[int, str], Line] = {}
-_lines_lock = threading.Lock()
-#: One is made at a time to each machine: that may wait for the terminal, and others need not.
-_making: dict[tuple[int, str], threading.Lock] = {}
-#: How many times all were ended.
-_ended = 0
+class _Lines:
+    """The connections of this process: one that was forked has no threads of the other."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Have none, and nobody who makes one."""
+        self.lock = threading.Lock()
+        self.of = dict[str, Line]()
+        #: One is made at a time to each machine: that may wait for the terminal, and others need
+        #: not.
+        self.making = defaultdict[str, threading.Lock](threading.Lock)
+        #: How many times all were ended.
+        self.ended = 0
+
+
+_lines = _Lines()
+os.register_at_fork(after_in_child=_lines.forget)
 
 
 def to(machine: str, silent: bool = False) -> Line:
     """The one connection of this process to a machine; a new one where the last has ended. silent:
     as of a ``Line``. Raises UserError where there is no ssh, or all were ended before it began.
     """
-    of = os.getpid(), machine
-    with _lines_lock:
-        making, ended = _making.setdefault(of, threading.Lock()), _ended
+    with _lines.lock:
+        making, ended = _lines.making[machine], _lines.ended
     with making:
         if there := standing(machine):
             return there
         made = Line(machine, silent)
-        with _lines_lock:
-            if ended == _ended:
-                _lines[of] = made
+        with _lines.lock:
+            if ended == _lines.ended:
+                _lines.of[machine] = made
                 return made
     made.close()
     raise user_error("cancelled", {})
@@ -507,25 +519,24 @@ def to(machine: str, silent: bool = False) -> Line:
 
 def leave(machine: str) -> None:
     """End the connection to a machine, if there is one. Waits, but not for long."""
-    with _lines_lock:
-        line = _lines.pop((os.getpid(), machine), None)
+    with _lines.lock:
+        line = _lines.of.pop(machine, None)
     if line and not line.failure:
         line.close()
 
 
 def standing(machine: str) -> Line | None:
     """The one that there is."""
-    line = _lines.get((os.getpid(), machine))
+    line = _lines.of.get(machine)
     return line if line and not line.failure else None
 
 
 def close_all() -> None:
     """End every connection of this process. Waits, but not for long."""
-    global _ended  # noqa: PLW0603
-    with _lines_lock:
-        _ended += 1
-        here = [one for (process, _), one in _lines.items() if process == os.getpid()]
-        _lines.clear()
+    with _lines.lock:
+        _lines.ended += 1
+        here = list(_lines.of.values())
+        _lines.of.clear()
     for line in here:  # at the same time
         line.hang_up()
     for line in here:

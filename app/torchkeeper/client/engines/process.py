@@ -245,7 +245,10 @@ class Engine:
             raise self._gone()
         try:
             for line in self._lines.feed(data):
-                message = self._checked(protocol.message_from(protocol.decode(line)))
+                message = protocol.message_from(protocol.decode(line))
+                if self._far and self._names(message) and self._far.is_named(line):
+                    message = message._replace(body=self._far.named(message.body))
+                self._check(message)
                 if message.type != "finding" or self._fits(message):
                     yield message
         except protocol.WireError as e:
@@ -256,7 +259,7 @@ class Engine:
                 raise self._no_python(why) from e
             raise misspoken(str(e)) from e
 
-    def _checked(self, message: Message) -> Message:
+    def _check(self, message: Message) -> None:
         if message.type == "hello" and message.body.get("protocol") != protocol.PROTOCOL:
             self.kill()
             theirs, ours = message.body.get("protocol"), protocol.PROTOCOL
@@ -275,10 +278,11 @@ class Engine:
             if self.job:
                 self._write({"read": self.job})
                 self.job = ""
+
+    def _names(self, message: Message) -> bool:
+        """Whether it may name a place: rows of entries do not."""
         op = self._asked.get(message.id or 0, "")
-        if self._far and not (message.type == "rows" and traits(op).entry_rows):  # they name none
-            return message._replace(body=self._far.named(message.body))
-        return message
+        return not (message.type == "rows" and traits(op).entry_rows)
 
     def _fits(self, finding: Message) -> bool:
         """Whether a finding fits its type; if not, it is logged: to end would cut off a change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,6 +95,20 @@ class Asked:
     known_by: Identity | None = None
     cancelled: bool = False
     progress_at: float = 0.0
+    #: How far it is, where that has not been told.
+    untold: tuple[float, float | None, str] | None = None
+
+    def take(self, body: Mapping[str, Any]) -> None:
+        """Take how far an engine says that it is."""
+        done, total, unit = body.get("done"), body.get("total"), body.get("unit")
+        if isinstance(done, (int, float)) and isinstance(total, (int, float, type(None))):
+            self.untold = done, total, str(unit or "")
+
+    def tell(self, say: Callable[[int, float, float | None, str], object]) -> None:
+        """Say it, once for all that has come meanwhile."""
+        if self.untold:
+            say(self.request.ticket, *self.untold)
+            self.progress_at, self.untold = time.monotonic(), None
 
     @property
     def ends(self) -> Ends:

@@ -405,8 +405,9 @@ class Worker(QObject):
         found.clear()
 
     def _pass_on(self, line: Line, asked: Asked, message: protocol.Message) -> None:
-        ticket = asked.request.ticket
-        body = message.body
+        ticket, body = asked.request.ticket, message.body
+        if message.type != "progress":
+            asked.tell(self.progress.emit)
         if message.type == "rows":
             try:
                 # Entries are checked and built in this thread.
@@ -457,14 +458,11 @@ class Worker(QObject):
         return bool(wanting)
 
     def _progress(self, asked: Asked, body: Mapping[str, Any]) -> None:
-        done, total, unit = body.get("done"), body.get("total"), body.get("unit")
-        if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
-            return
-        now = time.monotonic()
-        if done != total and now - asked.progress_at < _PROGRESS_EVERY:
-            return
-        asked.progress_at = now
-        self.progress.emit(asked.request.ticket, done, total, str(unit or ""))
+        asked.take(body)
+        if time.monotonic() - asked.progress_at >= _PROGRESS_EVERY:
+            asked.tell(self.progress.emit)
+        else:
+            self._tick_soon()
 
     def _done(self, line: Line, ident: int | None) -> None:
         if ident is not None:
@@ -577,6 +575,8 @@ class Worker(QObject):
     def _tick(self) -> None:
         now = time.monotonic()
         for line in list(self._lines):
+            for asked in line.asked.values():
+                asked.tell(self.progress.emit)
             if line.closing and line.engine.returncode is not None:
                 line.arrivals.end()
                 line.engine.close_and_wait()
