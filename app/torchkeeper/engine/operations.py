@@ -27,7 +27,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, protocol
+from torchkeeper.engine import detail, filled, protocol
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -66,7 +66,10 @@ _MAX_NAMES = 500
 
 
 def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesResult:
-    for place in places.find():
+    found = places.find()
+    paths = {place.path for place in found}
+    more = [places.Place(x, "filled", True) for x in filled.folders() if x not in paths]
+    for place in [*found, *more]:
         report.check()
         row: msg.PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
         scheme = scheme_of(place.path)
