@@ -12,6 +12,7 @@ import pytest
 import torchkeeper
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
+from torchkeeper.client.engines.process import Engine
 
 
 def test_version(tk: Tk) -> None:
@@ -183,6 +184,19 @@ def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
     assert {"lock", "code", "aotautograd"} == {row["kind"] for row in listed}
     said = f"Of these {len(listed) - locks} entries and {locks} locks that nothing needs, "
     assert said in tk("du", fixture_cache).out
+
+
+def test_the_kinds_of_du_are_no_more_than_the_place(tk: Tk, fixture_cache: Path) -> None:
+    """A file that is in two kinds by two names is on the disk once."""
+    code = max(fixture_cache.rglob("*.so"), key=lambda path: path.stat().st_size)
+    folder = fixture_cache / "triton" / "0" / ("A" * 52)
+    folder.mkdir(parents=True)
+    os.link(code, folder / "__grp__kernel.json")
+    *kinds, _, _, total = tk("du", fixture_cache, "--json").objects
+    assert {"code", "triton"} <= {row["kind"] for row in kinds}
+    with Engine() as engine:
+        whole = engine.call("du", {"place": str(fixture_cache)})["disk_bytes"]
+    assert sum(row["disk_bytes"] for row in kinds) == whole >= total["disk_bytes"]
 
 
 def test_du_of_some_of_a_place(tk: Tk, kept_291: Path) -> None:

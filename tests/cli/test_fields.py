@@ -104,13 +104,14 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "set": ("Found.", "LeftFinding.", "config show, with --env: the last"),
 }
 #: What a test of its own prints: a disk fails, a GPU is asked, and several machines are (ssh).
-#: Only root gives files away.
+#: Only root gives files away, and sees all processes.
 ALONE = {"places, each place.problem", "Device.memory", "Device.warp"}
 ALONE |= {
     "doctor, each finding; of several machines also with the machine.machine",
     "doctor, with --fix: each fix; of several machines also with the machine.machine",
 }
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
+ALONE |= {f"Unseen.{name}" for name in ("pid", "name", "user")}
 #: tests/gui/test_programs.py: a compile, whose trace says what the program calls an input.
 ALONE.add("FactorTold.called")
 #: tests/cli/test_shared.py: a file system that other machines may use, too.

@@ -54,7 +54,7 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.origins import Origin, Override
 from torchkeeper.settings.processes import Process
 from torchkeeper.stores.folders.in_use import InUse
-from torchkeeper.stores.shapes import CutOff, Who
+from torchkeeper.stores.shapes import CutOff, Unseen, Who
 from torchkeeper.verdict.comparing import GraphDifference
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.probed import AotTold, Env, FactorTold, FieldTold, GraphTold
@@ -144,10 +144,10 @@ def of_figures() -> Iterator[str]:
     for sure in (True, False):
         yield words.removed_by_then({"entries": 2, "of": 3, "bytes": 9, "sure": sure})
     yield words.not_looked_at(3)
-    for sees, hidden in (("none", 0), ("own", 0), ("all", 1), ("all", 2)):
-        yield words.unseen_users(
-            {"processes": [], "count": 0, "sees": sees, "hidden": hidden, "all": False}
-        )
+    other: Unseen = {"pid": 7, "name": FACT, "user": FACT}
+    for sees, hidden, some in (("none", 0, []), ("own", 0, []), ("all", 1, []), ("all", 2, []),
+                               ("all", 1, [other]), ("all", 2, [other])):  # fmt: skip
+        yield words.unseen_users({**InUse(hidden=hidden, sees=sees).told([]), "unseen": some})
     yield words.waiting_for({"code": "place-missing", "params": {"place": FACT}})
     yield words.leftovers_gone({"bytes": 7})
     yield words.leftovers_gone({})

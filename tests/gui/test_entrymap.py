@@ -21,7 +21,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, KINDS
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.treemap.layout import MOST
+from torchkeeper.gui.treemap.layout import MOST, told
 from torchkeeper.gui.treemap.pane import MapPane
 from torchkeeper.gui.treemap.splitter import SHOWN
 from torchkeeper.stores.query import parse
@@ -86,6 +86,17 @@ def test_each_kind_is_a_tile_as_large_as_its_entries(beside: Beside) -> None:
     assert {tile.name: tile.bytes for tile in beside.view.tiles} == dict(sizes)
     assert beside.pane.title.text() == "By kind"
     assert beside.pane.about.text().startswith(f"{COUNT} entries · ")
+    # What is no entry is none here, either.
+    others = [entry(COUNT + n, kind="unknown", size=5000) for n in range(3)]
+    load(beside.model, [*shown, *others])
+    beside.model.settle()
+    beside.model.filter(parse("kind:triton,unknown"))
+    beside.settle()
+    (unknown,) = (tile for tile in beside.view.tiles if tile.name == kind_words("unknown"))
+    kernels = sum(one.kind == "triton" for one in shown)
+    said = beside.pane.about.text().partition(" · ")[0]
+    assert said == f"{kernels} entries and 3 unknown files"
+    assert "3 unknown files" in told(unknown, 1) and "entries" not in told(unknown, 1)
     # What the filter hides is not there.
     beside.model.filter(parse("kind:triton"))
     beside.settle()

@@ -318,7 +318,9 @@ def in_use(everything: bool = False) -> dict[str, Any]:
     ]
     for one in told:
         one["holds_all"] = everything and one["why"] == "mapped"
-    return {"processes": told, "count": len(told), "hidden": 212, "sees": "all", "all": everything}
+    other = {"pid": 40_112, "name": "python3", "user": "bob"}
+    return {"processes": told, "count": len(told), "hidden": 212, "unseen": [other], "sees": "all",
+            "all": everything}  # fmt: skip
 
 
 #: What a server holds, as ``du`` says it.

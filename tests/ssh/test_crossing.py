@@ -88,6 +88,35 @@ def test_each_cache_of_a_bundle_goes_to_where_it_is_there(
     assert mine(there.home / ".cache" / "tvm-ffi") == mine(machine / "tvm-ffi")
 
 
+def test_what_was_filled_there_is_among_the_places_there(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    def found(*words: str) -> dict[str, str]:
+        rows = tk("places", "--json", *words).objects
+        return {row["path"]: row["reason"] for row in rows if row["reason"] == "filled"}
+
+    new, other = (f"ssh://there{there.home}/{name}" for name in ("new", "a b"))
+    copy = "copy", "--json", "--allow-secrets", fixture_cache
+    assert tk(*copy, new, "--dry-run", *ALONE).code == 0 and found("ssh://there") == {}
+    assert tk(*copy, there.place("b.torchcache"), *ALONE).code == 0 and found("ssh://there") == {}
+    assert tk(*copy, there.place("new"), *ALONE).code == 0
+    assert tk(*copy, tmp_path / "b.torchcache", *ALONE).code == 0
+    assert tk("import", "--trust", tmp_path / "b.torchcache", "--into", other).code == 0
+    line.close_all()
+    assert found("ssh://there") == {new: "filled", other: "filled"}
+    assert "filled by Torchkeeper" in tk("places", "ssh://there").out
+    assert new in {row.get("place") for row in tk("overview", "--json", "ssh://there").objects}
+    # Of this machine it is known as before.
+    assert found() == {}
+    shutil.rmtree(there.home / "new")
+    assert found("ssh://there") == {other: "filled"}
+    # What nobody can read, or is none of ours, is no place.
+    kept = there.home / ".cache/torchkeeper/filled"
+    assert oct(kept.stat().st_mode)[-3:] == "600"
+    kept.write_bytes(kept.read_bytes() + b'"relative"\n"/a\\u0000b"\n7\n{\n')
+    assert found("ssh://there") == {other: "filled"}
+
+
 def test_secrets_stay_where_they_are(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ _REASONS = {
     "default": "PyTorch's default",
     "triton-default": "Triton's default",
     "temporary": "in the temporary folder",
+    "filled": "filled by Torchkeeper",
     "vllm": "vLLM",
     "ondisk": "PyTorch's generic cache",
 }

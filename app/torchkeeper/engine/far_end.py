@@ -354,6 +354,8 @@ def main(
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.path.isabs(base):
         os.environ[protocol.INDEX] = os.path.join(base, "torchkeeper", "index.sqlite")
+        if serving is None:
+            os.environ[protocol.FILLED] = os.path.join(base, "torchkeeper", "filled")
     folder = tempfile.mkdtemp(prefix="torchkeeper-far-")
     try:
         told = {

@@ -12,7 +12,7 @@ its end by ``recover`` and by all that change it, as ``recovered`` (folders.guar
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,7 +27,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, protocol
+from torchkeeper.engine import detail, filled, protocol
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -66,7 +66,10 @@ _MAX_NAMES = 500
 
 
 def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesResult:
-    for place in places.find():
+    found = places.find()
+    paths = {place.path for place in found}
+    more = [places.Place(x, "filled", True) for x in filled.folders() if x not in paths]
+    for place in [*found, *more]:
         report.check()
         row: msg.PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
         scheme = scheme_of(place.path)
@@ -170,14 +173,16 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     store = session.store(place_of(params["place"]), report)
     items: list[Item] = []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
-    disk, of = OnDisk(), defaultdict[str, OnDisk](OnDisk)
+    disk, of = OnDisk(), Counter[str]()
     for item in store.stream(report):
         counts[item.kind] += 1
         files[item.kind] += item.count
         sizes[item.kind] += item.size
         if store.on_disk:
+            # A file with several names counts for the first: the kinds add up to the whole.
+            before = disk.bytes
             disk.count([item])
-            of[item.kind].count([item])
+            of[item.kind] += disk.bytes - before
             items += packed([item])
     if store.on_disk:
         store.tell_unreadable(report)
@@ -190,7 +195,7 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     ]  # fmt: skip
     if store.on_disk:
         for one in kinds:
-            one["disk_bytes"] = of[one["kind"]].bytes
+            one["disk_bytes"] = of[one["kind"]]
     own = store.owners()
     trash_of, orphans = store.trash(), store.orphans(items, session.index)
     store.close()

@@ -259,6 +259,8 @@ MAX_LINE = 1 << 20
 MAX_ROWS = 500
 #: The environment variable by which the app tells its own engines where the index file is.
 INDEX = "TORCHKEEPER_INDEX"
+#: The same of the file with the folders that were filled from another machine (engine.filled).
+FILLED = "TORCHKEEPER_FILLED"
 
 TYPES = ("hello", "progress", "rows", "finding", "result", "error")
 

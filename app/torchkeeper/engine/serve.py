@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.artifacts.version import VERSION
-from torchkeeper.engine import home, protocol
+from torchkeeper.engine import filled, home, protocol
 from torchkeeper.engine.fence import Fence
 from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import Session
@@ -330,6 +330,8 @@ def perform(
     for place in operation.owned:
         _point_out(session, place, params, report)
     result: Mapping[str, Any] = handler(session, params, report)
+    if operation.fills and not params.get("dry"):
+        filled.note(params.get(operation.changes))
     return result
 
 

@@ -16,7 +16,8 @@ from torchkeeper.artifacts.jits import known as jits
 class Place:
     """A folder or a server, why it is one, and whether it exists. reason: the variable that names
     it, "default", "triton-default", "vllm" for a rank's folder, "ondisk" for a generic cache, or
-    "temporary" for another user's or an older folder beside the default one; or what another
+    "temporary" for another user's or an older folder beside the default one; "filled" for one that
+    was filled from another machine (engine.filled); or what another
     just-in-time compiler is called (artifacts.jits).
     """
 

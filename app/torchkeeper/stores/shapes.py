@@ -90,14 +90,23 @@ class Using(TypedDict):
     entries: int
 
 
+class Unseen(TypedDict):
+    """A process of another user, which cannot be looked into. user: a name, or a number."""
+
+    pid: int
+    name: str
+    user: str
+
+
 class InUse(TypedDict):
     """What uses a folder (``folders.in_use.InUse``), in all ``count``. all: any entry may be
-    needed.
+    needed. unseen: some of those that are ``hidden``.
     """
 
     processes: list[Using]
     count: int
     hidden: int
+    unseen: list[Unseen]
     sees: str
     all: bool
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -285,7 +286,8 @@ from torchkeeper.stores.folders.in_use import users
 # Only now: this tree may be root's alone.
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 found = users(sys.argv[1], Report())
-print(json.dumps([[user.pid for user in found.processes], found.hidden, found.sees]))
+pids = [user.pid for user in found.processes]
+print(json.dumps([pids, found.hidden, found.sees, found.unseen]))
 """
 
 
@@ -301,7 +303,12 @@ def test_processes_of_other_users(start: Start, tmp_path: Path, folder: Path) ->
     argv = [sys.executable, "-c", code, str(folder)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    seen, hidden, sees = json.loads(done.stdout)
+    seen, hidden, sees, unseen = json.loads(done.stdout)
+    assert 0 < len(unseen) <= hidden
+    for one in unseen:
+        assert one["pid"] not in seen and one["user"] == pwd.getpwuid(0).pw_name, one
+    python = [one for one in unseen if "python" in one["name"]]
+    assert python and unseen[: len(python)] == python, "they are the first"
     assert mine not in seen
     assert hidden > 0
     assert sees == "all"
@@ -319,7 +326,7 @@ def test_where_proc_hides_or_is_not_there(folder: Path, mount: str, sees: str) -
     code = f"import sys; sys.path.insert(0, {app!r}); {LOOK}"
     argv = [*unshare, sys.executable, "-c", code, str(folder)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [[], 0, sees]
+    assert json.loads(done.stdout) == [[], 0, sees, []]
 
 
 def test_it_can_be_cancelled(folder: Path) -> None:

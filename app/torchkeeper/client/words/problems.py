@@ -330,10 +330,26 @@ def unseen_users(in_use: InUse) -> str:
         )
     if not (hidden := in_use["hidden"]):
         return ""
+    named = [
+        tr("{pid} ({name}, user {user})", pid=str(one["pid"]), name=printable(one["name"], 60),
+           user=printable(one["user"], 60))
+        for one in in_use["unseen"]
+    ]  # fmt: skip
+    if not named:
+        return several(
+            hidden,
+            "A process of another user may use this folder. Only that user and root can see: ask "
+            "them, or look as root.",
+            "{n} processes of other users may use this folder. Only they and root can see: ask "
+            "them, or look as root.",
+        )
     return several(
         hidden,
-        "One process may use this folder: another user runs it, so Torchkeeper cannot tell.",
-        "{n} processes may use this folder: other users run them, so Torchkeeper cannot tell.",
+        "Process {such} may use this folder. Only that user and root can see: ask them, or look as "
+        "root.",
+        "{n} processes of other users may use this folder, as {such}. Only they and root can see: "
+        "ask them, or look as root.",
+        such=say.together(named),
     )
 
 

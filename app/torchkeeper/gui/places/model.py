@@ -162,6 +162,7 @@ def reason_words(place: Place) -> str:
         "vllm": _tr("A compile cache of vLLM"),
         "ondisk": _tr("A generic cache of PyTorch"),
         "temporary": _tr("In the temporary folder"),
+        "filled": _tr("Filled by Torchkeeper"),
         "": "",
     }.get(place.reason, _tr("A cache of {}").format(printable(place.reason)))
 

@@ -64,9 +64,14 @@ class Group:
         return self._weighed.bytes
 
     @property
+    def kinds(self) -> Counter[str]:
+        """How many there are of each kind."""
+        return self._weighed.kinds
+
+    @property
     def counted(self) -> str:
         """How many entries they are, and what else, in words."""
-        return say.held(counted(self._weighed.kinds))
+        return say.held(counted(self.kinds))
 
     @property
     def _weighed(self) -> Weight:

@@ -256,7 +256,7 @@ def told(tile: Tile, total: int, *, shrunk: bool = False) -> str:
     """All there is to say of a tile, in lines. shrunk: it is drawn smaller than it is."""
     size = _tr("{} ({} bytes)").format(say.size(tile.bytes), f"{tile.bytes:,}")
     part = _tr("{} of what is shown").format(share(tile, total))
-    numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
+    numbers = f"{part} · {tile.counted}"
     small = _tr("Drawn smaller than its size, so that the others stay visible") if shrunk else ""
     return "\n".join(filter(None, (tile.name, size, numbers, tile.detail, small)))
 

@@ -14,7 +14,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame
 
-from torchkeeper.artifacts.entry import KINDS, Entry, tallied
+from torchkeeper.artifacts.entry import KINDS, Entry, counted, tallied
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.idle import Slices, T, Work, once, pieces
@@ -39,11 +39,13 @@ _SIZE: Callable[[Row], int] = attrgetter("entry.size")
 
 @dataclass
 class Shown:
-    """What is on the map. groups: those that are tiles, by key; rows: the keys of entries."""
+    """What is on the map. kinds: how many of each, and their bytes. groups: those that are tiles,
+    by key; rows: the keys of entries.
+    """
 
     tiles: list[layout.Tile] = field(default_factory=list)
     rest: layout.Tile | None = None
-    entries: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     groups: dict[layout.Key, Name] = field(default_factory=dict)
     rows: dict[Row, layout.Key] = field(default_factory=dict)
@@ -69,21 +71,23 @@ def group_name(model: EntriesModel) -> Callable[[Row], Name]:
 def gathered_groups(model: EntriesModel) -> Work[Shown]:
     """In steps: each group as a tile."""
     which = by(model)
-    sizes, counts = Counter[Name](), Counter[Name]()
+    sizes, counts, kinds = Counter[Name](), Counter[Name](), Counter[str]()
     held_of: dict[Name, str] = {}
     if model.grouping == "none":
         for rows in [group.rows for group in model.groups]:
             for piece in pieces(rows):
-                counts.update(row.entry.kind for row in piece)
+                kinds.update(row.entry.kind for row in piece)
                 for row in piece:
                     sizes[row.entry.kind] += row.entry.size
                 yield
+        counts.update(kinds)
     else:
         for group in model.groups:
+            kinds.update(group.kinds)
             sizes[group.name], counts[group.name] = group.size, len(group.rows)
             held_of[group.name] = group.counted
             yield
-    shown = Shown(entries=counts.total(), bytes=sizes.total())
+    shown = Shown(kinds=kinds, bytes=sizes.total())
     names = in_order(which, counts)
     hint = _tr("Double-click or press Enter to look inside")
     for number, name in enumerate(names):
@@ -102,7 +106,7 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     # What is empty takes no room on a map.
     floor, most = 0, skipped + layout.MOST
     for piece in _of_group(model, name):
-        shown.entries += len(piece)
+        shown.kinds.update(row.entry.kind for row in piece)
         shown.bytes += sum(map(_SIZE, piece))
         kept += [row for row in piece if row.entry.size > floor]
         if len(kept) > most + _KEPT:
@@ -112,7 +116,7 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     kept = sorted(kept, key=_SIZE, reverse=True)[:most]
     yield
     above, kept = kept[:skipped], kept[skipped:]
-    entries, size = shown.entries - len(above), shown.bytes - sum(map(_SIZE, above))
+    entries, size = shown.kinds.total() - len(above), shown.bytes - sum(map(_SIZE, above))
     for first in range(0, len(kept), _STEP):
         for row in kept[first : first + _STEP]:
             tile = _tile(row.entry)
@@ -316,7 +320,8 @@ class MapPane(QFrame):
             "age": self.tr("By age"),
         }
         self.title.setText(Group(self._by, level.name).title if level.inside else titles[self._by])
-        numbers = [say.count(shown.entries, "entry", "entries"), say.size(shown.bytes)]
+        # As everywhere: what is no entry is counted as what it is.
+        numbers = [say.held(counted(shown.kinds)), say.size(shown.bytes)]
         if level.skipped:
             numbers.append(self.tr("after the {} largest").format(f"{level.skipped:,}"))
         if self.view.zoomed:

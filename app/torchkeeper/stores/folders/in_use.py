@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -46,6 +47,8 @@ _Identity = tuple[int, int]
 Disk = Callable[[], OnDisk]
 #: Processes that are told of by name.
 _MAX_TOLD = 200
+#: Those of other users, and characters of what one runs.
+_MAX_UNSEEN, _MAX_NAME = 3, 60
 _VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 
 
@@ -132,13 +135,15 @@ class User:
 @dataclass(frozen=True)
 class InUse:
     """What uses a folder. hidden: how many processes could not be looked into, being another
-    user's. sees: "all" processes, only one's "own" where the others are not even listed (hidepid),
-    or "none" where the system does not tell (no /proc).
+    user's; unseen: some of them, first those that run Python. sees: "all" processes, only one's
+    "own" where the others are not even listed (hidepid), or "none" where the system does not tell
+    (no /proc).
     """
 
     processes: list[User] = field(default_factory=list)
     hidden: int = 0
     sees: str = "all"
+    unseen: tuple[shapes.Unseen, ...] = ()
 
     @property
     def holder(self) -> User | None:
@@ -175,6 +180,7 @@ class InUse:
             "processes": users,
             "count": len(self.processes),
             "hidden": self.hidden,
+            "unseen": list(self.unseen),
             "sees": self.sees,
             "all": self.holder is not None,
         }
@@ -190,7 +196,7 @@ def users(root: str, report: Report, items: Sequence[Item] = (), disk: Disk | No
         os.stat(f"{PROC}/self/maps")
     except OSError:
         return InUse(sees="none")
-    found, hidden = [], 0
+    found, hidden = [], list[int]()
     above = set(_ancestors())
     look = _Look(os.path.realpath(root), items, disk or (lambda: OnDisk(items)))
     for pid in pids:
@@ -198,7 +204,7 @@ def users(root: str, report: Report, items: Sequence[Item] = (), disk: Disk | No
         try:
             user = look.at(pid)
         except PermissionError:
-            hidden += processes.is_program(pid)
+            hidden += [pid] if processes.is_program(pid) else []
         except OSError:
             continue  # it has ended
         else:
@@ -207,7 +213,21 @@ def users(root: str, report: Report, items: Sequence[Item] = (), disk: Disk | No
                 found.append(user)
     found.sort(key=lambda user: (not user.holds_all, not user.paths, user.pid))
     # Number 1 is always there, unless others' processes are kept from us.
-    return InUse(found, hidden, "all" if 1 in pids else "own")
+    told = sorted(filter(None, map(_unseen, hidden)), key=lambda one: "python" not in one["name"])
+    return InUse(found, len(hidden), "all" if 1 in pids else "own", tuple(told[:_MAX_UNSEEN]))
+
+
+def _unseen(pid: int) -> shapes.Unseen | None:
+    """What all users see of a process; None where it has ended, or is kept from us."""
+    try:
+        uid, (program, *_) = os.stat(f"{PROC}/{pid}").st_uid, processes.arguments(pid)
+    except OSError:
+        return None
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return {"pid": pid, "name": os.path.basename(program)[:_MAX_NAME], "user": user}
 
 
 def _ancestors() -> Iterator[int]:
