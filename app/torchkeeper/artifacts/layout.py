@@ -190,6 +190,7 @@ def is_compilers(path: str) -> bool:
     return _of_torch(path, "") is None and jits.locate(path) is not None
 
 
+@functools.lru_cache(maxsize=16)  # of another compiler's file it is asked twice
 def _of_torch(path: str, above: str) -> Located | None:
     found = _locate(path)
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
