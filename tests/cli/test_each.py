@@ -96,6 +96,19 @@ def test_without_trust_nothing_is_placed(
     assert not list(Path(bare["HOME"]).iterdir())
 
 
+def test_where_one_cannot_be_written_the_others_before_it_stay(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    bundle_of(tk, server, tmp_path / "b.torchcache")
+    (tmp_path / "file").write_text("mine")
+    bad = {**bare, "TILELANG_CACHE_DIR": str(tmp_path / "file")}
+    ran = tk("import", tmp_path / "b.torchcache", "--into-each", "--trust", **bad)
+    assert ran.code != 0
+    assert "What was placed before stays: DeepGEMM, FlashInfer, PyTorch." in ran.err
+    assert mine(Path(bare["HOME"]) / "dg") == mine(server / "deep_gemm")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_what_has_no_home_stays_and_is_said(
     tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from tests.hostile.zips import Member
 from torchkeeper.artifacts.aoti_eager import alone, digest
 from torchkeeper.artifacts.layout import payload_name
 
-SEVERAL = ("triton", "code", "aoti_eager")
+SEVERAL = ("triton", "code", "aoti_eager", "jit")
 
 
 def sha(data: bytes) -> str:
@@ -30,6 +30,7 @@ def parts(
     item = {**facts.GOOD["eager"][0], "meta_info": facts.GOOD["eager"][0]["meta_info"][:2]}
     eager = f"aoti_eager/aten/cpu/add.json#{digest(item)}"
     text = alone("aten::add", "cpu", item)
+    compiled = f"tilelang/0.1.15/linux-x86_64/kernels/{HEX}"
     group = json.dumps({"child_paths": {"k.cubin": "k.cubin", "k.json": "k.json"}}).encode()
     files = [
         ("code", f"c{KEY}", {PATHS["module"]: facts.source(trip), PATHS["object"]: facts.PRODUCER}),
@@ -41,6 +42,10 @@ def parts(
         ("aoti_eager", f"add#{digest(item)}", {
             eager: text, f"aoti_eager/aten/cpu/lib/aa/c{KEY}.wrapper.so": facts.PRODUCER,
         }),
+        ("jit", HEX, {
+            f"{compiled}/manifest.json": b'{"files": {}}',
+            f"{compiled}/executable.so": facts.PRODUCER,
+        }),
     ]  # fmt: skip
     gadget = b"\x80\x04" + pickles.gadgets(trip)[0].removeprefix(b"\x80\x04") + b"."
     mega = [("inductor", f"f{KEY}", gadget), ("aot_autograd", f"a{KEY}", gadget),
@@ -49,7 +54,8 @@ def parts(
 
 
 def _told(kind: str, key: str, files: dict[str, bytes]) -> dict[str, Any]:
-    listed = [{"path": f"files/{path}", "size": len(data), "sha256": sha(data)}
+    more = {"mtime_ns": 1, "executable": True} if kind == "jit" else {}
+    listed = [{"path": f"files/{path}", "size": len(data), "sha256": sha(data), **more}
               for path, data in files.items()]  # fmt: skip
     pairs = sorted([path.rpartition("/")[2], sha(data)] for path, data in files.items())
     whole = pairs[0][1] if len(pairs) == 1 else sha(json.dumps(pairs).encode())
@@ -73,7 +79,7 @@ def manifest(
     origin = {"torch": "2.13.0", "torch_key": "k", "python": "p", "compiler": "g++", "libc": "l",
               "threads": 2, "cpu_flags": ["avx2"], "commands": ["g++ -O3"]}  # fmt: skip
     made_in = {"torch": "2.13.0", "torch_git": "g", "cuda": None, "gpus": ["H200"], "threads": 2}
-    return {"format": "torchcache", "format_version": 2, "made_by": "hostile", "made_in": made_in,
+    return {"format": "torchcache", "format_version": 3, "made_by": "hostile", "made_in": made_in,
             "native": origin, "entries": entries}  # fmt: skip
 
 

@@ -71,7 +71,8 @@ class Asked:
 def engine(arena: Arena) -> Iterator[Asked]:
     for folder in ("tmp", "home"):
         (arena.inside / folder).mkdir()
-    allowed = [str(arena.inside), str(arena.target), "/dev/null"]
+    # In the last one it notes what it has begun.
+    allowed = [str(arena.inside), str(arena.target), "/dev/null", str(arena.state)]
     env = {**os.environ, "TMPDIR": str(arena.inside / "tmp"), "HOME": str(arena.inside / "home")}
     root = str(Path(__file__).parents[2])
     with (arena.inside / "log").open("wb") as log:

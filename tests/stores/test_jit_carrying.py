@@ -21,6 +21,7 @@ from tests.redis_server import Server
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import Left, bring
 from tests.stores.test_carrying import GLANCE, carry, chosen
+from tests.stores.test_copying import StopAfter
 from tests.stores.test_jits import (
     FLASHINFER,
     NAMED,
@@ -36,7 +37,7 @@ from tests.stores.test_jits import (
 from torchkeeper.artifacts import layout, manifest
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.jits import known
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.copying import copy, plan_copy
 from torchkeeper.stores.describe import Carried
@@ -147,6 +148,18 @@ def test_a_copy_is_foretold(machine: Path, tmp_path: Path) -> None:
     assert not target.exists()
     carry(machine, target)
     assert len(items(target)) == len(NAMED)
+
+
+@pytest.mark.parametrize("checks", [30, 60, 90])
+def test_cancelled_leaves_no_trace(machine: Path, tmp_path: Path, checks: int) -> None:
+    target = tmp_path / "t"
+    target.mkdir()
+    (target / "notes.txt").write_text("mine")
+    with Folder(str(machine)) as store:
+        ones = chosen(store)
+        with pytest.raises(Cancelled):
+            copy(store, ones, str(target), StopAfter(checks), Left())
+    assert [path.name for path in target.rglob("*")] == ["notes.txt"]
 
 
 def test_what_was_changed_there_is_kept(machine: Path, tmp_path: Path) -> None:

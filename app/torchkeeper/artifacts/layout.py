@@ -189,13 +189,23 @@ def _is_only(pieces: Iterable[bytes]) -> bool:
 
 def locate(path: str, above: str = "") -> Located:
     """What the file at a relative POSIX ``path`` is. Never fails. above: ``among`` of the place."""
+    if found := _of_torch(path, above):
+        return found
+    return Located(*(jits.locate(path) or ("unknown", path.rpartition("/")[2], path)))
+
+
+def is_compilers(path: str) -> bool:
+    """Whether a path is that of another compiler's: PyTorch has some names that these have."""
+    return _of_torch(path, "") is None and jits.locate(path) is not None
+
+
+@functools.lru_cache(maxsize=16)  # of another compiler's file it is asked twice
+def _of_torch(path: str, above: str) -> Located | None:
     found = _locate(path)
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
         # Each rank has files of the same names.
         found = Located(more.kind, more.key, inner + more.entry_path)
-    if found := found or _locate_vllm(path, above):
-        return found
-    return Located(*(jits.locate(path) or ("unknown", path.rpartition("/")[2], path)))
+    return found or _locate_vllm(path, above)
 
 
 def inner_cache(path: str) -> str:

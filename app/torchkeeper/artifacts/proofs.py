@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchkeeper.artifacts import beside, ondisk, triton
+from torchkeeper.artifacts import beside, layout, ondisk, triton
 from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.patterns import regex
 
@@ -154,7 +154,8 @@ def wanted(path: str) -> list[Proof]:
     """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
     that ``layout.locate`` knows.
     """
-    if proof := jits.proof(path):
+    proof = jits.proof(path)
+    if proof and layout.is_compilers(path):
         folder, _, name = proof.path.rpartition("/")
         return [Proof(_begins(proof.head), folder, re.escape(name))]
     if match := _FRESH.match(path):

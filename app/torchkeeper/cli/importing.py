@@ -29,7 +29,7 @@ from torchkeeper.client.kept import protected
 from torchkeeper.client.signers import check_policy
 from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import held
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import CACHES, COMPARE, IMPORT
 
 if TYPE_CHECKING:
@@ -207,8 +207,16 @@ def _import_each(args: argparse.Namespace) -> int:
                     return 1
             env, _ = leaving.tell_names(args, to.engine, files, here)
             manifests = {at[file]: one["manifest"] for file, one in signatures.items()}
-            done = [_placed(args, to, row, files, env, manifests) for row in rows if row["into"]]
-    whole = {name: sum(one[name] for one in done) for name in _SUMMED}
+            done: dict[str, dict[str, int]] = {}
+            try:
+                for row in rows:
+                    if row["into"]:
+                        done[row["cache"]] = _placed(args, to, row, files, env, manifests)
+            except (UserError, KeyboardInterrupt):
+                if done and not args.dry_run:  # each cache arrives whole or not at all
+                    output.note(f"What was placed before stays: {', '.join(done)}.")
+                raise
+    whole = {name: sum(one[name] for one in done.values()) for name in _SUMMED}
     return to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
 
 

@@ -119,6 +119,7 @@ def _named(text: str, match: re.Match[str]) -> str:
     return text.replace("{name}", re.escape(name)) if name else text
 
 
+@functools.lru_cache(maxsize=16)  # of each of many files several things are asked
 def _found(path: str) -> _Found | None:
     folder, slash, name = path.rpartition("/")
     return next((x for x in _forms(folder + slash) if x.files.fullmatch(name)), None)

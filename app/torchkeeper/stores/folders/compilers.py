@@ -35,7 +35,7 @@ class Homes:
         self._starts: dict[str, str] = {}
         # What comes besides, by its path; and the file that was looked at last.
         self._coming: tuple[Offered | None, dict[str, File]] = None, {}
-        self._last: tuple[str, bytes | None] = "", None
+        self._last: tuple[Offered | None, str, bytes | None] = None, "", None
 
     def path(self, path: str) -> str:
         """The path in the folder of what lies at a path in every place."""
@@ -72,10 +72,11 @@ class Homes:
 
     def _head(self, path: str, offered: Offered) -> bytes | None:
         """How a file begins that is there, or is to come."""
-        if self._last[0] != path:
+        if self._last[0] is not offered or self._last[1] != path:
             there = _first(os.path.join(self._root, self.path(path)))
-            self._last = path, self._first_offered(path, offered) if there is None else there
-        return self._last[1]
+            head = self._first_offered(path, offered) if there is None else there
+            self._last = offered, path, head
+        return self._last[2]
 
     def _first_offered(self, path: str, offered: Offered) -> bytes | None:
         if self._coming[0] is not offered:

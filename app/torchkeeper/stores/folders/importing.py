@@ -475,11 +475,11 @@ def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, f
     handle = os.open(path, flags, mode)
     try:
         digest = placing.deliver(offered, item, file, pour, whole(handle), folder)
-        if own and file.mtime_ns is not None:
-            # What is built by ninja is built again where it is older than what it is made of.
-            os.utime(handle, ns=(time.time_ns(), file.mtime_ns))
-        return digest
     finally:
         if file.size >= CHUNK:
             begin_writing(handle)
         os.close(handle)
+    if own and file.mtime_ns is not None:
+        # What is built by ninja is built again where it is older than what it is made of.
+        os.utime(path, ns=(time.time_ns(), file.mtime_ns), follow_symlinks=False)
+    return digest
