@@ -117,8 +117,8 @@ MEMOIZED = "memoizer_cache.json"
 _HEX64 = regex(r"[0-9a-f]{64}")
 _HEX32 = regex(r"[0-9a-f]{32}")
 _WORD = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
-#: A name of a file or folder that leads nowhere else, and that every disk can have.
-_PLAIN = regex(r"(?!\.{1,2}$)[^\x00-\x1f\x7f/\\]{1,255}")
+#: A name of a file or folder that leads nowhere else, is none of ours, and can be everywhere.
+_PLAIN = regex(r"(?!\.)[^\x00-\x1f\x7f/\\]{1,255}")
 
 
 class Located(NamedTuple):
