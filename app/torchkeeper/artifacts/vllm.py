@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts.patterns import regex
 
-#: Bytes of factors, of a graph and of a list of pieces that are read; 0.33.0 writes 8 kB of factors.
+#: Bytes of factors, of a graph and of a list of pieces that are read; 0.33.0 has 8 kB of factors.
 MAX_FACTORS, MAX_GRAPH, MAX_INDEX = 128 << 10, 8 << 20, 1 << 20
 #: The factors besides the variables, and how long each text may be.
 HASHES = ("config", "code", "compiler")
