@@ -207,6 +207,35 @@ def test_evil_keys_are_refused(kind: str, key: str) -> None:
         layout.payload_path(kind, key, SHA)
 
 
+RANK = "0a1b2c3d4e/rank_0_0"
+TREE = [
+    ("code", f"{RANK}/backbone/vllm_compile_cache.py"),
+    ("precompile", f"torch_compile_cache/{RANK}/backbone/artifact_compile_range_1_8_subgraph_0"),
+    ("precompile", f"torch_aot_compile/{SHA}/rank_0_0/model"),
+    ("fxgraph", f"{RANK}/inductor_cache/fxgraph/aa/{FX}/{PAYLOAD}"),
+    ("code", f"{SHA}/inductor_cache/ab/{STEM}.py"),
+    ("triton", f"{RANK}/triton_cache/{'A' * 52}/k.cubin"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path"), TREE)
+def test_what_is_in_a_tree_of_vllms_travels_under_its_path(kind: str, path: str) -> None:
+    assert layout.in_tree(path)
+    assert layout.checked_path(kind, path) == path
+    evil = [f"../{path}", f"/{path}", path.replace("/rank_0_0", "/../rank_0_0"), f"./{path}",
+            path.replace("/", "//", 1), f"{path}\n", f"{path}/..", f"{layout.TRASH}/{path}",
+            path.replace("0a1b2c3d4e", layout.TRASH).replace("torch_aot_compile", layout.TRASH),
+            path.replace(SHA, layout.TRASH), path.replace("0_0", "0_0\0"), f"x\\{path}",
+            path.replace(path.rpartition("/")[2], "mine.txt"), f"{path}.bak"]  # fmt: skip
+    for one in evil:
+        if one != path:
+            with pytest.raises(Problem, match="name-refused"):
+                layout.checked_path(kind, one)
+    other = "pgo" if kind != "pgo" else "code"
+    with pytest.raises(Problem, match="name-refused"):
+        layout.checked_path(other, path)
+
+
 @pytest.mark.parametrize("path", [*EVIL, f"../ab/{STEM}.so", f"ab/{STEM}.so/../x", f"ab/{STEM}"])
 @pytest.mark.parametrize("kind", ["code", "triton", "autotune", "fxgraph", "pgo"])
 def test_evil_paths_are_refused(kind: str, path: str) -> None:

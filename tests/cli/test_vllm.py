@@ -238,6 +238,10 @@ def test_entries_of_a_key_a_rank_and_a_part(tk: Tk, tmp_path: Path) -> None:
     assert found(f"vllm:{first.name} vllm:rank_0") == 4
     assert found("-vllm:rank_0_0") == 4
     names = {row["name"] for row in listed}
+    key = next(row["key"] for row in listed if row["name"] == "vLLM's graph of llama")
+    shown = tk("show", keys, key).out
+    assert "model: llama" in shown and "config hash: cafe" in shown
+    assert f"key: {key.partition('/')[0]}" in shown.splitlines()
     assert {"piece 0 for sizes 1 to 8192", "piece 0 for size 16", "vLLM's graph of llama"} < names
 
 

@@ -51,6 +51,17 @@ def test_the_same_compiled_by_two_pods(doctor: Doctor, tmp_path: Path) -> None:
     assert doctor(other, only=("vllm-alike",)).codes == []
 
 
+def test_a_tree_that_was_moved(doctor: Doctor, tmp_path: Path) -> None:
+    place = tree(tmp_path / "here", {}, ranks=("rank_0_0",))
+    assert doctor(place, only=("vllm-variables",)).codes == []
+    moved = place.rename(tmp_path / place.name)
+    found = doctor(moved, only=("vllm-variables",))["vllm-moved"]
+    assert found.params["other"] == f"{place}/rank_0_0/backbone/"
+    assert found.params["path"] == "rank_0_0/backbone/vllm_compile_cache.py"
+    part = moved / "rank_0_0" / "backbone"
+    assert doctor(part, only=("vllm-variables",)).codes == ["vllm-moved"]
+
+
 def test_a_model_whose_writer_has_died(doctor: Doctor, tmp_path: Path) -> None:
     rank = tmp_path / "torch_aot_compile" / ("0a" * 32) / "rank_0_0"
     rank.mkdir(parents=True)

@@ -501,11 +501,14 @@ def test_a_model_that_was_compiled_ahead(vllm_root: Path, tmp_path: Path) -> Non
 
 
 def test_a_rank_of_vllms_folder_moves_to_a_cache(vllm_root: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    moved(vllm_root, target, tmp_path / "a.torchcache")
-    rank = vllm_root / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0" / "inductor_cache"
-    graphs = {e.path for e in entries(rank, "fxgraph")}
-    assert {e.path for e in entries(target, "fxgraph")} >= graphs
+    """Of a rank alone; what is all of vLLM's stays where vLLM looks for it (test_vllm.py)."""
+    rank = vllm_root / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
+    moved(rank, tmp_path / "target", tmp_path / "a.torchcache")
+    graphs = {e.path for e in entries(rank / "inductor_cache", "fxgraph")}
+    assert graphs and {e.path for e in entries(tmp_path / "target", "fxgraph")} >= graphs
+    moved(vllm_root, tmp_path / "whole", tmp_path / "b.torchcache")
+    within = rank.relative_to(vllm_root) / "inductor_cache"
+    assert {e.path for e in entries(tmp_path / "whole" / within, "fxgraph")} == graphs
 
 
 MODULE, MODEL = "c" + "ab" * 25 + "c", "c" + "de" * 25 + "f"

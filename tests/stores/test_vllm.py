@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests import vllm as wheel
+from tests.redis_server import serving
 from tests.sampling import sampled
 from tests.stores.test_copying import carry, files
 from tests.vllm import tree
@@ -107,6 +109,16 @@ def test_the_folder_of_all_keys_is_found(caches: Path, tmp_path: Path) -> None:
     carry(tmp_path / "c.torchcache", tmp_path / "b" / "vllm")
     names = set(files(caches))
     assert set(files(tmp_path / "a")) == set(files(tmp_path / "b" / "vllm")) == names
+
+
+def test_a_server_gets_what_it_can_hold(caches: Path, kept_291: Path, tmp_path: Path) -> None:
+    """The graphs of two ranks are one there, as of a cache alone."""
+    with serving(tmp_path / "a") as alone, serving(tmp_path / "b") as server:
+        carry(kept_291, alone.url)
+        _, left = carry(caches / "torch_compile_cache", server.url)
+        assert set(left.codes) <= {"kind-not-in-redis", "kind-not-portable", "newer-goes"}
+        own, other = (frozenset(cast("list[bytes]", one("KEYS", "*"))) for one in (alone, server))
+        assert own == other != frozenset()
 
 
 def piece(python: str, what: str, folder: Path) -> str:

@@ -283,10 +283,9 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
     if objects:
         found.update(needed_by(objects))
     if VLLM_FILES & texts.keys():
-        graph = texts.get("computation_graph.py", b"").decode("utf-8", "replace")
-        of = vllm.model(vllm.sources(graph))
+        found["hashes"] = told = _vllm(texts)
+        of = told.get("model")
         found["name"] = f"vLLM's graph of {of}" if of else "vLLM's graph and key factors"
-        found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
         sources = {n: texts[n] for n in sorted(texts) if not n.endswith(".so")}
         found["sources"] = {n: data.decode("utf-8", "replace") for n, data in sources.items()}
@@ -307,10 +306,15 @@ def needed_by(objects: list[bytes]) -> Facts:
     }
 
 
-def _hashes(factors: bytes) -> dict[str, str]:
-    """The hashes that vLLM's key is made of; none of a list that was cut or is not vLLM's."""
-    found = vllm.factors(factors)
-    return found.hashes if found else {}
+def _vllm(texts: dict[str, bytes]) -> dict[str, str]:
+    """The hashes that vLLM's key is made of, none of a list that was cut or is not vLLM's; the name
+    of the folder that they make, and the model, where they tell.
+    """
+    factors = vllm.factors(texts.get(VLLM_FACTORS, b""))
+    told = {**factors.hashes, "folder": vllm.folder(factors)} if factors else {}
+    graph = texts.get("computation_graph.py", b"").decode("utf-8", "replace")
+    told["model"] = vllm.model(vllm.sources(graph))
+    return {name: text for name, text in told.items() if text}
 
 
 def _module(text: str) -> Facts:

@@ -470,7 +470,9 @@ def checked_path(kind: str, path: str) -> str:
     """The path of a file from a bundle, if its layout allows it. Raises Problem("name-refused")."""
     parts = path.split("/")
     if in_tree(path) and kind != "aoti_eager":
-        if _are_names(parts) and locate(path).kind == kind:
+        # What begins with a point is none of vLLM's, and may be ours.
+        plain = not path.startswith(".") and "/." not in path
+        if plain and _are_names(parts) and locate(path).kind == kind:
             return path
         raise _refused(kind, path)
     if kind == "code" and len(parts) == 2:

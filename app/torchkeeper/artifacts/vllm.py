@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts.patterns import regex
 
-#: Bytes of a list of factors, and of a graph, that are read: 0.33.0 writes some 8 kB.
-MAX_FACTORS, MAX_GRAPH = 128 << 10, 8 << 20
+#: Bytes of factors, of a graph and of a list of pieces that are read; 0.33.0 has 8 kB of factors.
+MAX_FACTORS, MAX_GRAPH, MAX_INDEX = 128 << 10, 8 << 20, 1 << 20
 #: The factors besides the variables, and how long each text may be.
 HASHES = ("config", "code", "compiler")
 _MAX_HASH = 100
@@ -28,9 +28,7 @@ _MAX_SOURCES = 16 << 10
 _PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})", re.ASCII)
 #: A piece in the list of them: its name, and its path, which is that alone where the list has no
 #: folder; as texts of Python's without what it escapes. Paths of Inductor's code are not used.
-_INDEXED = re.compile(
-    rb"'(artifact_[^'/\\\n]{1,200})',(\s{1,4000})'(?:/(?:[^'\\\n]{1,4000}/)?)?\1'"
-)
+_INDEXED = re.compile(rb"'(artifact_[^'/\\\n]{1,200})',(\s{1,4000})'(/(?:[^'\\\n]{1,4000}/)?)?\1'")
 #: Where a line of the model stands, as print_readable of torch.fx writes it.
 _SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
 #: The file of a model's own code, of vLLM's models or a plugin's.
@@ -113,6 +111,11 @@ def index_for(data: bytes, folder: str) -> bytes:
         return data  # nor would vLLM write it so
     path = os.fsencode(above)
     return _INDEXED.sub(lambda m: b"'%b',%b'%b%b'" % (m[1], m[2], path, m[1]), data)
+
+
+def listed_in(data: bytes) -> set[str]:
+    """The folders that a list of pieces has them in."""
+    return {os.fsdecode(m[3]) for m in _INDEXED.finditer(data) if m[3]}
 
 
 def sources(graph: str) -> list[str]:

@@ -4,8 +4,10 @@ there, and keys that differ in nothing that could change code.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.vllm import HASHES
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings import vllm as variables
@@ -23,7 +25,9 @@ def _keys(look: FolderLook) -> list[Key]:
 
 
 def kept(look: FolderLook) -> Iterator[Finding]:
-    """What of the variables in its keys is one pod's own, and what is a secret."""
+    """What of the variables in its keys is one pod's own, what is a secret, and which lists name
+    another folder.
+    """
     own, secrets, where = dict[str, None](), dict[str, None](), ""
     for key in _keys(look):
         for name, text in key.factors.env.items():
@@ -32,6 +36,10 @@ def kept(look: FolderLook) -> Iterator[Finding]:
             if variables.is_secret(name) and text not in ("null", '""'):
                 secrets[name] = None
                 where = where or key.path
+        home = os.path.join(look.root, key.path)
+        if gone := sorted(one for one in key.listed if os.path.realpath(one) != home.rstrip("/")):
+            about = {"path": f"{key.path}/{layout.VLLM_INDEX}".lstrip("/"), "other": gone[0]}
+            yield Finding("vllm-moved", "advice", (), look.place, about)
     if own:
         about = {"names": _names(own)}
         yield Finding("vllm-own-variables", "warning", tuple(own), look.place, about)

@@ -28,7 +28,8 @@ _WHERE = regex(rf"(?:.*/)?([^/]+)/({layout.RANK.pattern})(?:/([^/]+))?")
 class Key:
     """path: the folder in the place. folder: what that of the key is called, rank, part: those
     below; "" where no path tells. sources: the files that its graph names. pieces: each by its
-    name, with its bytes. files, size: of all that lies there.
+    name, with its bytes. listed: the folders that its list has the pieces in. files, size: of all
+    that lies there.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Key:
     factors: vllm.Factors
     sources: list[str]
     pieces: list[tuple[str, vllm.Piece, int]]
+    listed: set[str]
     files: int
     size: int
 
@@ -62,6 +64,7 @@ def keys(items: Iterable[Item], source: Source, root: str, report: Report) -> It
         graph = named.get(_GRAPH)
         text = _read(source, graph, vllm.MAX_GRAPH).decode("utf-8", "replace") if graph else ""
         where = _WHERE.fullmatch(f"{root}/{folder}".rstrip("/"))
+        index = named.get(layout.VLLM_INDEX)
         above, rank, part = where.groups("") if where else ("", "", "")
         yield Key(
             folder,
@@ -71,6 +74,7 @@ def keys(items: Iterable[Item], source: Source, root: str, report: Report) -> It
             factors,
             vllm.sources(text),
             _pieces(folder, files),
+            vllm.listed_in(_read(source, index, vllm.MAX_INDEX)) if index else set(),
             len(files),
             sum(file.size for file in files),
         )

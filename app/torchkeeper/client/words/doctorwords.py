@@ -177,6 +177,12 @@ WORDS: dict[str, Words] = {
         "or a copy of it, can read it.",
         "Change the secret, update vLLM, and remove the folder.",
     ),
+    "vllm-moved": Words(
+        "The list of vLLM's pieces {path} in {place} names another folder.",
+        "It was moved or copied from {other}. vLLM before 0.32 looks for the pieces there, and "
+        "does not start where they are not; later versions go by their names.",
+        "Copy it with “torchkeeper copy”, which puts the new paths in, or update vLLM.",
+    ),
     "vllm-compiled-again": Words(
         "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
         "change code.",

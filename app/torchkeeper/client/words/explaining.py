@@ -445,7 +445,13 @@ WORDED = {
 WORDED_OF_ALL = frozenset({"strange"})
 #: Triton's is a hash of its sources.
 _VERSIONS: dict[str, Text] = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
-_VLLM: dict[str, Text] = {"code": "Code hash", "compiler": "Compiler hash", "config": "Config hash"}
+_VLLM: dict[str, Text] = {
+    "model": "Model",
+    "folder": "Key",
+    "code": "Code hash",
+    "compiler": "Compiler hash",
+    "config": "Config hash",
+}
 _GUARDS: Nouns = ("set of guards", "sets of guards")
 _TIMINGS: Nouns = ("timing", "timings")
 
