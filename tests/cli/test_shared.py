@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tk
 from tests.conftest import Served
 from tests.snapshots import snapshot
@@ -34,3 +36,14 @@ def test_of_a_folder_of_this_machine_nothing_is_said(tk: Tk, fixture_cache: Path
     ran = tk("purge", fixture_cache, "--dry-run", "--json")
     assert "shared" not in ran.result
     assert tk("purge", fixture_cache, "--yes", "--shared", "--filter", "kind:fxgraph").code == 0
+
+
+@pytest.mark.slow
+def test_nor_does_a_fix_of_the_doctor(tk: Tk, served: Served, kept_291: Path) -> None:
+    cache = served(kept_291)
+    next(cache.glob("fxgraph/*/*/*")).write_bytes(b"x")
+    before = snapshot(cache, times=False)
+    ran = tk("doctor", cache, "--fix", "--yes")
+    assert "Other machines may use" in ran.out
+    assert "--yes alone does not purge what other machines may use" in ran.err
+    assert snapshot(cache, times=False) == before

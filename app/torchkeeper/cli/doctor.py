@@ -157,7 +157,8 @@ class _Machine:
         plan: msg.MendResult = {} if prepares else self._plan(asker, one)
         said = printable(diagnosing.will(one.finding, plan), 600)
         nothing = not prepares and diagnosing.nothing(plan)
-        stays = nothing or self._args.dry_run
+        of_others = "shared" in plan and self._args.yes
+        stays = nothing or self._args.dry_run or of_others
         if not stays and not self._args.yes:
             output.check_can_ask("The fix")
             stays = not output.confirm(f"{self._head}{said}")
@@ -165,6 +166,9 @@ class _Machine:
             self._say(one, said, done=False)
             if nothing:
                 output.note("  Nothing can be fixed: it is in use, or gone.")
+            elif of_others and not self._args.dry_run:
+                output.note("  --yes alone does not purge what other machines may use. Leave it "
+                            "out to be asked, or use “purge --shared”.")  # fmt: skip
             return [one]
         answer: msg.MendResult = {}
         if prepares:

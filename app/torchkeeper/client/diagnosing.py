@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client import secrets
 from torchkeeper.client.engines import far
-from torchkeeper.client.words import say
+from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.doctorwords import FIXES
 from torchkeeper.client.words.findingwords import counted
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -227,7 +227,8 @@ def will(finding: Finding, plan: doctor.MendResult) -> str:
         "modes": say.either([printable(mode) for mode in plan.get("modes", ())[:5]]),
     }
     above = finding.fix == "chmod" and plan.get("above")
-    return tr(FIXES["chmod-above" if above else finding.fix], **shown)
+    said = tr(FIXES["chmod-above" if above else finding.fix], **shown)
+    return " ".join(filter(None, [said, dead.of_others(finding.place, plan)]))
 
 
 def nothing(plan: doctor.MendResult) -> bool:

@@ -71,10 +71,13 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
             # Locks are looked at by themselves: those of PyTorch's stay.
             select["filter"] = "-kind:lock"
         told = purging.plan_purge(session, {"place": place, "select": select}, report)
-        return {
+        planned: MendResult = {
             **_amount(told), "plan": told["plan"], "unknown": told["unknown"]["goes"],
             "in_use": told["in_use"],
         }  # fmt: skip
+        if "shared" in told:
+            planned["shared"] = told["shared"]
+        return planned
     if fix not in ("chmod", "touch"):
         raise Problem("fix-unknown", fix=fix[:80])
     above = _above(params, place) if fix == "chmod" else None
@@ -87,11 +90,11 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
         if fix == "chmod":
             found = list(writable(look.root, of_cache(look.root, look.items), report))
     number = next(session.numbers)
-    planned = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
-    session.plans[number] = planned
+    files = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
+    session.plans[number] = files
     return {
-        "plan": number, "files": len(found), "above": above, "paths": planned.paths[:_NAMED],
-        "modes": sorted({f"{mode:o}" for mode in planned.modes}),
+        "plan": number, "files": len(found), "above": above, "paths": files.paths[:_NAMED],
+        "modes": sorted({f"{mode:o}" for mode in files.modes}),
     }  # fmt: skip
 
 

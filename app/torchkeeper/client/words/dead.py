@@ -12,6 +12,7 @@ from torchkeeper.client.words.tongue import Text, tr
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.engine.messages.dead import PlanPurgeResult, PlanPurgeRow
+    from torchkeeper.engine.messages.doctor import MendResult
 
 #: Days after which something counts as unused unless the user says otherwise.
 DAYS = 30
@@ -82,7 +83,7 @@ def going(plan: PlanPurgeResult) -> Sized:
     return every
 
 
-def of_others(place: str, plan: PlanPurgeResult) -> str:
+def of_others(place: str, plan: PlanPurgeResult | MendResult) -> str:
     """That other machines may use the place of a plan, too; empty of one that is surely ours."""
     if "shared" not in plan:
         return ""

@@ -67,9 +67,11 @@ class MendResult(TypedDict, total=False):
     """What was done, or with ``dry`` would be. failed: files that could not be changed. receipt: of
     what went to the trash. in_use: what stays therefore. Of files changed where they are, paths:
     the first; modes: theirs, in octal; above: the folder above the place that alone is changed.
+    shared: as of a plan of a purge.
     """
 
     plan: int
+    shared: str
     entries: int
     locks: int
     headers: int
