@@ -542,10 +542,12 @@ def test_an_import_there_names_objects_for_the_environment_there(
         dialog.target.choose(there.place(name))
         qtbot.waitUntil(dialog.go.isEnabled)
         if name == "one":  # the other is sent and named by the job
+            # What would be used there is judged here.
+            qtbot.waitUntil(lambda dialog=dialog: "usable" in dialog.verdicts.text())  # type: ignore[misc]
+            assert not sent_there(there)
             click(qtbot, dialog.look)
             qtbot.waitUntil(lambda dialog=dialog: dialog.known)  # type: ignore[misc]
             assert f"{count} objects renamed for the environment" in dialog.news.text()
-            qtbot.waitUntil(lambda dialog=dialog: "usable" in dialog.verdicts.text())  # type: ignore[misc]
             assert dialog.environment.python == f"ssh://there{torch_python}"
         click(qtbot, dialog.go)
         idle(qtbot, window)

@@ -219,6 +219,8 @@ class ImportDialog(WorkDialog):
             self._show_file()
         if self.ready:
             self._compare(soon=False)
+            self.prospects.begin([file.path for file in self.chosen])
+            self._say_prospects()
         self._allow()
 
     def _told_signers(self, found: lookups.Signers) -> None:
@@ -283,8 +285,6 @@ class ImportDialog(WorkDialog):
             self.ahead.send(machine, may)
             there = {self._at(file): file.claims for file in self.chosen if file.claims}
             self.names.ask(self.environment.one if self.ahead.there else None, there)
-            self.prospects.begin(list(self.ahead.there.values()))
-            self._say_prospects()
         self._waits = self.names.busy or self.environment.waiting or self.ahead.busy
         naming, files = self.names.naming, tuple(self.ahead.there.values())
         asked = (into or "", naming, files)
@@ -389,7 +389,7 @@ class ImportDialog(WorkDialog):
 
     def _say_prospects(self) -> None:
         file = self._current
-        forms.tell(self.verdicts, self.prospects.of(self._at(file)) if file is not None else "")
+        forms.tell(self.verdicts, self.prospects.of(file.path) if file is not None else "")
         # Files may be made for another number of threads than programs there have.
         facts = self.environment.facts
         threads = dict.fromkeys(carrying.threads(file.made_in, facts) for file in self.chosen)

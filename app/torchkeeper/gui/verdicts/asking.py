@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         JudgeParams,
         JudgeResult,
         KnowParams,
-        KnowResult,
     )
     from torchkeeper.verdict.probed import Env
 
@@ -46,8 +45,8 @@ class Judging(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        #: The request that told the kept engine of an environment, which one that was, and the
-        #: question under way.
+        #: The first question of the kept engine, which was told of an environment before, which one
+        #: that was, and the question under way.
         self._first: int | None = None
         self._knows: Env | None = None
         self._ticket: int | None = None
@@ -95,21 +94,16 @@ class Judging(QObject):
             self._rest.start()
             over(result)
 
-        def judge(_: KnowResult | None = None) -> None:
-            listener = Listener(findings=hear, result=answered, failed=ended)
-            params: JudgeParams = {"place": place, "envs": [env.python]}
-            self._ticket = self._engines.ask(
-                protocol.JUDGE, params, listener, keep=True, engine_of=self._first
-            )
-
-        if again:
-            judge()
-            return
         assert env.facts is not None
         told: KnowParams = {"python": env.python, "env": env.facts}
+        params: JudgeParams = {"place": place, "envs": [env.python]}
+        listener = Listener(findings=hear, result=answered, failed=ended)
         self._knows = env.facts
-        listener = Listener(result=judge, failed=ended)
-        self._first = self._ticket = self._engines.ask(protocol.KNOW, told, listener, keep=True)
+        self._ticket = self._engines.ask(
+            protocol.JUDGE, params, listener, keep=True, engine_of=self._first,
+            before=() if again else ((protocol.KNOW, told),),
+        )  # fmt: skip
+        self._first = self._first or self._ticket
 
     def forget(self) -> None:
         """Leave the question, and the engine."""
