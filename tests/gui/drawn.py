@@ -157,7 +157,7 @@ def texts_of(root: QWidget) -> list[Text]:
     covers: list[tuple[QWidget, QWidget]] = [(one, one) for one in root.findChildren(Drawer)]
     covers += [(one, one.box) for one in root.findChildren(Palette)]
     frames = [one.parentWidget() for one in root.findChildren(PickList)]
-    covers += [(one, one) for one in frames if one.parentWidget() is root]
+    covers += [(one, one) for one in frames if one is not None and one.parentWidget() is root]
     for cover, said in covers:
         if cover.isVisible():
             # It lies over the page: what it covers is not read, and not all of it is cut out.
