@@ -30,6 +30,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.activity.drawer import Drawer
 from torchkeeper.gui.chrome.palette import Palette
+from torchkeeper.gui.chrome.picks import PickList
 from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
@@ -155,6 +156,8 @@ def texts_of(root: QWidget) -> list[Text]:
     found = page.ear.texts
     covers: list[tuple[QWidget, QWidget]] = [(one, one) for one in root.findChildren(Drawer)]
     covers += [(one, one.box) for one in root.findChildren(Palette)]
+    frames = [one.parentWidget() for one in root.findChildren(PickList)]
+    covers += [(one, one) for one in frames if one is not None and one.parentWidget() is root]
     for cover, said in covers:
         if cover.isVisible():
             # It lies over the page: what it covers is not read, and not all of it is cut out.

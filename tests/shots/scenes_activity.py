@@ -51,9 +51,11 @@ def _activity(stage: Stage) -> None:
     drawer.choose(next(job for job in window.jobs.jobs if job.state is State.FAILED))
     stage.take("activity-narrow-failed", window)
     for name, size in (("laptop", (1366, 768)), ("least", (800, 512))):
-        for _ in range(2):  # the line at the bottom gets along with less once it has less
+        before = None
+        while window.size() != before:  # what it holds gets along with less once it has less
+            before = window.size()
             window.resize(*size)
-            turn(0.1)
+            turn(0.3)
         drawer.choose(window.jobs.jobs[0])
         stage.take(f"activity-{name}", window, 0.2)
     stage.close(window)
