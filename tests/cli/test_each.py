@@ -11,6 +11,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.snapshots import snapshot
 from tests.stores.test_jit_carrying import mine
 from tests.stores.test_jits import FLASHINFER, machine, paths, serving
+from tests.vllm import tree
 from torchkeeper.artifacts.jits import known
 from torchkeeper.stores import caches
 from torchkeeper.stores.caches import PYTORCH, TRITON, home_of
@@ -120,12 +121,22 @@ def test_what_has_no_home_stays_and_is_said(
     assert "DG_JIT_CACHE_DIR" in ran.out
 
 
-def test_only_folders_go_together(tk: Tk, server: Path, tmp_path: Path) -> None:
-    bundle_of(tk, server, tmp_path / "b.torchcache")
-    both = [tmp_path / "b.torchcache", server / "deep_gemm"]
-    ran = tk("export", *both, "-o", tmp_path / "c.torchcache", "--json")
-    assert ran.objects[-1]["error"]["code"] == "place-not-folder"
-    assert not (tmp_path / "c.torchcache").exists()
+def test_what_vllm_keeps_goes_to_its_own_folder(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    made = tree(tmp_path / "vllm", {}, ranks=("rank_0_0", "rank_1_0"))
+    bundle, keys = tmp_path / "b.torchcache", made.parent
+    asked = "export", keys, server / "deep_gemm", "-o", bundle, "--allow-secrets", "--json"
+    ran = tk(*asked)
+    assert ran.code == 0, ran
+    env = {**bare, "VLLM_CACHE_ROOT": f"{bare['HOME']}/models"}
+    dry = tk("import", bundle, "--into-each", "--dry-run", **env)
+    assert f"{bare['HOME']}/models/torch_compile_cache (VLLM_CACHE_ROOT, " in dry.out
+    assert tk("import", bundle, "--into-each", "--trust", **env).code == 0
+    assert snapshot(Path(bare["HOME"]) / "models/torch_compile_cache").keys() >= {
+        f"{made.name}/{rank}/backbone/cache_key_factors.json" for rank in ("rank_0_0", "rank_1_0")
+    }
+    assert mine(Path(bare["HOME"]) / "dg") == mine(server / "deep_gemm")
 
 
 def test_the_home_of_a_cache(tmp_path: Path) -> None:

@@ -8,14 +8,15 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.jits import known as jits
-from torchkeeper.stores.places import default_folder, triton_folder
+from torchkeeper.stores.places import default_folder, triton_folder, vllm_folder
 
 if TYPE_CHECKING:
     from torchkeeper.stores.items import Item
 
-#: What the caches of PyTorch and of Triton alone are called.
-PYTORCH, TRITON = "PyTorch", "Triton"
+#: What the caches of PyTorch, of Triton alone and of vLLM are called.
+PYTORCH, TRITON, VLLM = "PyTorch", "Triton", "vLLM"
 #: A variable of every program: that it is set says nothing of a cache.
 _COMMON = "XDG_CACHE_HOME"
 
@@ -32,6 +33,8 @@ def cache_of(item: Item) -> str:
     """What the cache is called that an entry of a bundle is of."""
     if item.kind == "jit" and (own := jits.own(item.files[0].path)):
         return own.cache.title
+    if item.kind != "aoti_eager" and layout.in_tree(item.path):
+        return VLLM
     # Inductor has its kernels in a folder for each device.
     return TRITON if item.kind == "triton" and "/" not in item.path else PYTORCH
 
@@ -54,6 +57,9 @@ def _candidates(title: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]
         yield default_folder(), "default"
     elif title == TRITON:
         yield triton_folder(env)
+    elif title == VLLM:
+        root, reason = vllm_folder(env)
+        yield os.path.join(root, layout.VLLM_KEYS), reason
     for home in jits.homes(env):
         # Of several that are separated by colons, the whole is none.
         if home.cache.title == title and (":" not in home.path or os.path.isdir(home.path)):

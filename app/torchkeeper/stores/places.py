@@ -90,13 +90,19 @@ def _candidates() -> Iterator[tuple[str, str]]:
             yield path, "ondisk"
 
 
+def vllm_folder(env: Mapping[str, str]) -> tuple[str, str]:
+    """Where vLLM keeps its caches, and why: see ``Place.reason`` (vllm/envs.py)."""
+    if root := env.get("VLLM_CACHE_ROOT"):
+        return os.path.expanduser(root), "VLLM_CACHE_ROOT"
+    base = env.get("XDG_CACHE_HOME") or os.path.join(env.get("HOME", "~"), ".cache")
+    return os.path.join(os.path.expanduser(base), "vllm"), "vllm"
+
+
 def _vllm_ranks() -> Iterator[str]:
     """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` there or beside.
-    Sources: vllm/envs.py, vllm/compilation/backends.py, decorators.py.
+    Sources: vllm/compilation/backends.py, decorators.py.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    root = os.environ.get("VLLM_CACHE_ROOT") or os.path.join(base, "vllm")
-    root = os.path.expanduser(root)
+    root, _ = vllm_folder(os.environ)
     if os.path.isabs(root):
         yield from _ranks(root)
         yield from _folders(os.path.join(root, "torch_aot_compile"), "")

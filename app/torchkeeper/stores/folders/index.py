@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 #: To be raised whenever facts change their meaning.
-VERSION = 18
+VERSION = 19
 #: Seconds to wait for another process that writes.
 _PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.
