@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted(making.MANUAL.glob("*.md")), *(ROOT / name for name in manual.DOCUMENTS)]
 #: What our own processes tell each other; nobody sets it.
 AMONG_US = {
-    "TORCHKEEPER_ASK", "TORCHKEEPER_INDEX", "_TORCHKEEPER_RECORD", "_TORCHKEEPER_RECORD_HERE",
+    "TORCHKEEPER_ASK", "TORCHKEEPER_INDEX", "TORCHKEEPER_FILLED", "_TORCHKEEPER_RECORD",
+    "_TORCHKEEPER_RECORD_HERE",
     "COMP_LINE", "COMP_POINT", "_ARGCOMPLETE_STDOUT_FILENAME",  # from a shell that completes a line
 }  # fmt: skip
 
