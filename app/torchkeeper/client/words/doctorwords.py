@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchkeeper.client.words import owned
+from torchkeeper.client.words.catalogue import vllm
 from torchkeeper.client.words.catalogue.words import Forms, Words
 from torchkeeper.client.words.problems import UserError, words_for
 from torchkeeper.client.words.tongue import Text
@@ -164,31 +165,7 @@ WORDS: dict[str, Words] = {
         "behind.",
         "Let both machines set their clocks over the network (NTP).",
     ),
-    # What vLLM keeps
-    "vllm-own-variables": Words(
-        "The keys of vLLM in {place} hold what is one pod's own: {names}.",
-        "A pod with other values compiles everything again, although the code is the same.",
-        "Give all pods the same values, or leave them out. “torchkeeper check” with --against says "
-        "what a pod would find.",
-    ),
-    "vllm-secret": Words(
-        "A secret stands in clear text in {place}: {names}.",
-        "vLLM wrote it into {path}: 0.12 to 0.28 do so, 0.31 does not. Whoever reads the folder, "
-        "or a copy of it, can read it.",
-        "Change the secret, update vLLM, and remove the folder.",
-    ),
-    "vllm-moved": Words(
-        "The list of vLLM's pieces {path} in {place} names another folder.",
-        "It was moved or copied from {other}. vLLM before 0.32 looks for the pieces there, and "
-        "does not start where they are not; later versions go by their names.",
-        "Copy it with “torchkeeper copy”, which puts the new paths in, or update vLLM.",
-    ),
-    "vllm-compiled-again": Words(
-        "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
-        "change code.",
-        "They lie in {place} and {other}. All but one are for nothing, and take {size_bytes}.",
-        "Give all pods the same values, or leave them out.",
-    ),
+    **vllm.WORDS,
     # What lies in it
     "left-over": Words(
         Forms(

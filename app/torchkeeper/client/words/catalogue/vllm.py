@@ -1,0 +1,30 @@
+"""Words for what the doctor finds in what vLLM keeps."""
+
+from torchkeeper.client.words.catalogue.words import Words
+
+WORDS: dict[str, Words] = {
+    "vllm-own-variables": Words(
+        "The keys of vLLM in {place} hold what is one pod's own: {names}.",
+        "A pod with other values compiles everything again, although the code is the same.",
+        "Give all pods the same values, or leave them out. “torchkeeper check” with --against says "
+        "what a pod would find.",
+    ),
+    "vllm-secret": Words(
+        "A secret stands in clear text in {place}: {names}.",
+        "vLLM wrote it into {path}: 0.12 to 0.28 do so, 0.31 does not. Whoever reads the folder, "
+        "or a copy of it, can read it.",
+        "Change the secret, update vLLM, and remove the folder.",
+    ),
+    "vllm-moved": Words(
+        "The list of vLLM's pieces {path} in {place} names another folder.",
+        "It was moved or copied from {other}. vLLM before 0.32 looks for the pieces there, and "
+        "does not start where they are not; later versions go by their names.",
+        "Copy it with “torchkeeper copy”, which puts the new paths in, or update vLLM.",
+    ),
+    "vllm-compiled-again": Words(
+        "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
+        "change code.",
+        "They lie in {place} and {other}. All but one are for nothing, and take {size_bytes}.",
+        "Give all pods the same values, or leave them out.",
+    ),
+}
