@@ -20,9 +20,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 486,
-    "lines": 114_263,
-    "lines of code": 83_826,
+    "files": 514,
+    "lines": 118_447,
+    "lines of code": 86_841,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
