@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 514,
-    "lines": 118_447,
-    "lines of code": 86_841,
+    "lines": 118_450,
+    "lines of code": 86_843,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

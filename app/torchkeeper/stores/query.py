@@ -212,7 +212,8 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
         fields = ", ".join(FIELDS)
         why = f"the fields are {fields}; put quotes around a text that you look for"
         for word in difflib.get_close_matches(field, FIELDS, 1):
-            why = f"did you mean “{word}”? T{why[1:]}"
+            why = (f"did you mean “{word}”? The fields are {fields}; put quotes around a text that "
+                   "you look for")  # fmt: skip
         raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")

@@ -163,6 +163,8 @@ TEMPLATES: tuple[Text, ...] = (
     "by a key that is not among your signers ({key})",
     "by {key}, but not checked: there is no ssh-keygen here",
     "by {signer} ({key})",
+    # Another machine
+    "It said nothing for {n} seconds.",
     # What differs between two CPUs
     "{flags} is missing here and {more} is only here",
     "{flags} is missing here",
