@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.conftest import DATA, RunPlain
+from tests.vllm import tree
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.layout import flat_pgo_key
 
@@ -93,6 +94,13 @@ def test_where_two_differ_the_first_counts_and_that_is_said(
         assert (code, file) == ("named-before", str(order[1]))
     said = tk("export", first, second, "-o", tmp_path / "c.bin", "--filter", "kind:autotune")
     assert "A place that is named before has another payload of this key" in said.err
+
+
+def test_what_vllm_compiled_is_for_no_mega_cache(tk: Tk, tmp_path: Path) -> None:
+    made = tmp_path / "c.bin"
+    done = tk("export", tree(tmp_path / "vllm", {}).parent, "-o", made, "--json")
+    assert done.code == 1 and not made.exists()
+    assert {one["code"] for one in done.result["left"]} == {"kind-not-in-mega-cache"}
 
 
 def test_of_the_profiles_of_one_program_the_last_goes(tk: Tk, tmp_path: Path) -> None:

@@ -170,7 +170,9 @@ def holdable(
         try:
             # Two of a place's may have one home, where caches lie inside it.
             home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
-            if mega and one.entry.kind not in MEGA:
+            # What vLLM calls its pieces is no key of PyTorch's.
+            piece = one.entry.kind == "precompile" and _in_tree(one)
+            if mega and (one.entry.kind not in MEGA or piece):
                 raise Problem("kind-not-in-mega-cache")
             if mega and _in_tree(one):  # two trees may hold one graph
                 home = one.entry.kind, f"{mega_key(one)} {one.entry.sha256 or one.item.path}"
