@@ -114,7 +114,7 @@ def test_a_letter_is_of_one_button_on_every_page_with_the_drawer_open(
                 qtbot.waitUntil(partial(released, some))
                 for blocker in blocked:
                     blocker.unblock()
-    assert clashes > 1, "the test is about these"
+    assert clashes, "the test is about these"
 
 
 def test_what_asks_to_go_on_is_not_where_cancel_was(qtbot: QtBot, window: Window) -> None:

@@ -111,9 +111,9 @@ def test_one_that_broke_off_goes_on(
     whole, kept_ = many_kernels(tmp_path / "kernels", kernels, 80), 0
     theirs = orders.parent / "theirs" / "orders"
     theirs.parent.mkdir()
-    proxy = f"ProxyCommand {sys.executable} {breaking.__file__} {two.port} {theirs}\n"
+    proxy = shlex.join([sys.executable, breaking.__file__, str(two.port), str(theirs)])
     with (two.folder / "own/config").open("a") as file:
-        file.write(proxy)
+        file.write(f"ProxyCommand {proxy}\n")
     source = torchkeeper.open(two.place(tmp_path / "kernels"))
     target = torchkeeper.open(f"ssh://other{two.home}/new")
     for after in (whole // 2, whole // 4):
