@@ -16,7 +16,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
-from torchkeeper.artifacts import jits, layout
+from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.layout import TRASH
@@ -263,6 +263,16 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
     assert below(place) == theirs | known_before
     undo(place)
     assert {item.identity: item.names for item in items(place)} == before
+
+
+def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None:
+    # In one pattern, of twice as much it takes four times as long: here hours
+    once = b"-DTORCH_EXTENSION_NAME=a "
+    begins = b"ninja_required_version = 1.3\ncxx = c++\n"
+    _, tells = proofs.elsewhere("torch_extensions/a/b.o") or ("", lambda _: None)
+    assert not tells(begins + once * 1_000_000)
+    assert not tells(begins + b"build b.o: " + once)
+    assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
 
 
 @pytest.mark.parametrize("cache", THERE)
