@@ -42,6 +42,8 @@ REASONS = frozenset(
     for cache in CACHES
     for home in cache.homes
 )
+#: What of these is a pickle: functions that TileLang has tuned, Torch-TensorRT's engines.
+PICKLES = frozenset({"function.pkl", "blob.bin"})
 #: Bytes of a file that tell something of an entry, by how its name ends.
 _READ = {".cubin": 64, ".cu": 1 << 16}
 _FUNCTION = re.compile(
