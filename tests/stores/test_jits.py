@@ -275,6 +275,18 @@ def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None
     assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
 
 
+def test_what_proves_it_is_found_among_many(tmp_path: Path) -> None:
+    built = tmp_path / "torch_extensions" / "a"
+    built.mkdir(parents=True)
+    begins = "ninja_required_version = 1.3\ncxx = c++\n-DTORCH_EXTENSION_NAME=a \n"
+    names = [f"o{number}.o" for number in range(10_050)]
+    (built / "build.ninja").write_text(begins + "".join(f"build {name}: \n" for name in names[:9]))
+    for name in names:
+        (built / name).touch()
+    (one,) = items(tmp_path)
+    assert sorted(file.name for file in one.files) == ["build.ninja", *names[:9]]
+
+
 @pytest.mark.parametrize("cache", THERE)
 def test_what_nothing_proves_is_a_users(machine: Path, cache: str) -> None:
     """Each entry without the file that tells, and with another one of its name."""

@@ -26,13 +26,15 @@ class Proof(NamedTuple):
     """What tells: the first bytes of the file, and what must be in a folder. folder: a path in
     which ``*`` is any folder; name: of a file in it, or of a folder, or "" where the file itself
     tells; head: how that file begins. private: the folder lets nobody but its owner in, and nothing
-    in it is called ``name``. also: another, which has to tell the same.
+    in it is called ``name``. exact: the two are the path of one file. also: another, which has to
+    tell the same.
     """
 
     head: Callable[[bytes], object] | None = None
     folder: str = ""
     name: str = ""
     private: bool = False
+    exact: bool = False
     also: Proof | None = None
 
 
@@ -164,7 +166,7 @@ def wanted(path: str) -> list[Proof]:
     proof = jits.proof(path)
     if proof and layout.is_compilers(path):
         folder, _, name = proof.path.rpartition("/")
-        return [Proof(_begins(proof.head, proof.rest), folder, re.escape(name))]
+        return [Proof(_begins(proof.head, proof.rest), folder, name, exact=True)]
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
