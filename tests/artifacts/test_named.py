@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
+from tests.stores.test_jits import serving
 from torchkeeper.artifacts import facts as read
 from torchkeeper.artifacts import named
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.leaks import lines, names, warning
+
+__all__ = ["serving"]
 
 
 class Calls:
@@ -248,3 +251,25 @@ def test_a_listing_carries_what_is_strange_and_words_say_it(tmp_path: Path) -> N
     assert dict(lines(found))["runs"] == "pgo: 2 pickles"
     assert "1 of which PyTorch never uses: _pickle.loads (pgo job_0_)" in names(found)
     assert "_pickle.loads" in warning(found)
+
+
+def test_what_of_another_compilers_cache_could_run_is_told(serving: Path, tmp_path: Path) -> None:
+    digest = "a" * 64
+    tuned = tmp_path / "tilelang" / "0.1" / "linux-x86_64" / "autotuner" / digest
+    tuned.mkdir(parents=True)
+    (tuned / "latency.json").write_text('{"latency": 1}')
+    (tuned / "function.pkl").write_bytes(named_in("posix", "system"))
+    (tuned / "kernel.py").write_text("")
+    with Engine() as engine:
+        found = engine.call("runnable", {"place": str(tmp_path)})
+        assert lines(found)[0][1] == "jit: 1 pickle and 1 source"
+        assert "posix.system" in warning(found)
+        real = engine.call("runnable", {"place": str(serving)})
+    assert warning(real) == ""
+    (jit,) = (one for one in real["kinds"] if one["kind"] == "jit")
+    assert (jit["pickles"], jit["unread"]) == (1, 0)
+    # The builds of FlashInfer and the like, of which ninja runs the commands, are some of them.
+    paths = [path.name for path in serving.rglob("*")]
+    builds = paths.count("build.ninja")
+    assert 0 < builds < jit["sources"]
+    assert jit["sources"] > sum(path.endswith((".cu", ".cpp", ".py")) for path in paths)

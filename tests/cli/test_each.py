@@ -119,6 +119,13 @@ def test_what_has_no_home_stays_and_is_said(
     [line] = [one for one in ran.out.splitlines() if one.startswith("  TileLang ")]
     assert "nothing on this machine says where" in line
     assert "DG_JIT_CACHE_DIR" in ran.out
+    # And a folder that is read-only holds nothing up because one works there.
+    here = tmp_path / "work"
+    here.mkdir()
+    assert tk("places", "--protect", here, cwd=here, **nowhere).code == 0
+    ran = tk("import", tmp_path / "b.torchcache", "--into-each", "--trust", cwd=here, **nowhere)
+    assert ran.code == 0, ran
+    assert not list(here.iterdir())
 
 
 def test_what_vllm_keeps_goes_to_its_own_folder(

@@ -213,6 +213,8 @@ REFUSED = [
     "flashinfer/0.7/90a/cached_ops/./build.ninja", "flashinfer/0.7/90a/cached_ops/a\nb/build.ninja",
     "flashinfer/0.7/90a/cached_ops/a\0b/build.ninja",
     "flashinfer/0.7/90a/cached_ops/a\\b/build.ninja",
+    "tvm-ffi/.torchkeeper-journal-0-1_{h16}/main.cpp",
+    "flashinfer/0.7/90a/cached_ops/.torchkeeper-trash/build.ninja",
     "tvm-ffi/.._{h16}/../main.cpp", "tvm-ffi/a_{h16}/sub/main.cpp", "somebody/else.so",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
-from torchkeeper.artifacts import jits, layout
+from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.layout import TRASH
@@ -263,6 +263,28 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
     assert below(place) == theirs | known_before
     undo(place)
     assert {item.identity: item.names for item in items(place)} == before
+
+
+def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None:
+    # In one pattern, of twice as much it takes four times as long: here hours
+    once = b"-DTORCH_EXTENSION_NAME=a "
+    begins = b"ninja_required_version = 1.3\ncxx = c++\n"
+    _, tells = proofs.elsewhere("torch_extensions/a/b.o") or ("", lambda _: None)
+    assert not tells(begins + once * 1_000_000)
+    assert not tells(begins + b"build b.o: " + once)
+    assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
+
+
+def test_what_proves_it_is_found_among_many(tmp_path: Path) -> None:
+    built = tmp_path / "torch_extensions" / "a"
+    built.mkdir(parents=True)
+    begins = "ninja_required_version = 1.3\ncxx = c++\n-DTORCH_EXTENSION_NAME=a \n"
+    names = [f"o{number}.o" for number in range(10_050)]
+    (built / "build.ninja").write_text(begins + "".join(f"build {name}: \n" for name in names[:9]))
+    for name in names:
+        (built / name).touch()
+    (one,) = items(tmp_path)
+    assert sorted(file.name for file in one.files) == ["build.ninja", *names[:9]]
 
 
 @pytest.mark.parametrize("cache", THERE)

@@ -143,6 +143,12 @@ def test_what_is_set_to_nobody_knows_what_is_unknown() -> None:
     assert "VLLM_HOST_IP" not in judged.unknown
 
 
+def test_of_what_is_no_json_no_folder_is_told() -> None:
+    there = known()
+    for wrong in ("", "{", "[" * 100_000):
+        assert folder(there._replace(env={**there.env, "VLLM_PLUGINS": wrong})) == ""
+
+
 def test_hashes_that_are_not_recorded_are_unknown() -> None:
     found = factors(json.dumps({"env": {}, "code_hash": "a", "compiler_hash": 3}).encode())
     assert found is not None

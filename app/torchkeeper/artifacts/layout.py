@@ -31,6 +31,8 @@ from torchkeeper.artifacts.patterns import regex
 #: it (stores/folders/journal.py); never part of a listing.
 TRASH = ".torchkeeper-trash"
 JOURNAL = ".torchkeeper-journal-"
+#: How all of these begin.
+_OURS = ".torchkeeper-"
 #: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).
 HEADERS = "precompiled_headers"
 
@@ -447,9 +449,11 @@ def compiled_path(path: str) -> str:
 
 
 def _are_names(parts: list[str]) -> bool:
-    """Whether files and folders can have these names everywhere, and they lead nowhere else."""
+    """Whether files and folders can have these names everywhere, they lead nowhere else, and no
+    name is one of ours.
+    """
     return all(_NAME.fullmatch(part) and part not in ("..", ".") for part in parts) and all(
-        map(_fits_a_name, parts)
+        _fits_a_name(part) and not part.startswith(_OURS) for part in parts
     )
 
 

@@ -77,6 +77,8 @@ _AOT = "torch._dynamo.aot_compile_types"
 #: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
 #: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
 _OF_KIND = {
+    # What Torch-TensorRT has beside an engine.
+    "jit": frozenset({"torch_tensorrt.dynamo._settings.CompilationSettings"}),
     "precompile": frozenset({
         "builtins.getattr", "functools.partial", "torch._C._dynamo.guards.GlobalStateGuard",
         "torch._guards.Guard", "torch._guards.GuardsSet", "traceback.FrameSummary",

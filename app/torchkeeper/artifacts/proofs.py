@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, layout, ondisk, triton
@@ -26,21 +26,30 @@ class Proof(NamedTuple):
     """What tells: the first bytes of the file, and what must be in a folder. folder: a path in
     which ``*`` is any folder; name: of a file in it, or of a folder, or "" where the file itself
     tells; head: how that file begins. private: the folder lets nobody but its owner in, and nothing
-    in it is called ``name``. also: another, which has to tell the same.
+    in it is called ``name``. exact: the two are the path of one file. also: another, which has to
+    tell the same.
     """
 
     head: Callable[[bytes], object] | None = None
     folder: str = ""
     name: str = ""
     private: bool = False
+    exact: bool = False
     also: Proof | None = None
 
 
-def _begins(pattern: str) -> Callable[[bytes], object]:
+def _begins(pattern: str, rest: Sequence[str] = ()) -> Callable[[bytes], object]:
+    """rest: what has to follow, each somewhere after the one before. In one pattern these would
+    take a time that grows with the square of the size.
+    """
     form = regex(pattern.encode(), re.DOTALL)
+    following = [regex(one.encode(), re.DOTALL) for one in rest]
 
     def begins(head: bytes) -> object:
-        return form.match(head)
+        found = form.match(head)
+        for one in following:
+            found = found and one.search(head, found.end())
+        return found
 
     return begins
 
@@ -157,7 +166,7 @@ def wanted(path: str) -> list[Proof]:
     proof = jits.proof(path)
     if proof and layout.is_compilers(path):
         folder, _, name = proof.path.rpartition("/")
-        return [Proof(_begins(proof.head), folder, re.escape(name))]
+        return [Proof(_begins(proof.head, proof.rest), folder, name, exact=True)]
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
@@ -191,7 +200,7 @@ def elsewhere(path: str) -> tuple[str, Callable[[bytes], object]] | None:
     first ``OTHER`` bytes; None where the path tells all, or the file itself.
     """
     proof = jits.proof(path)
-    return (proof.path, _begins(proof.head)) if proof and proof.path else None
+    return (proof.path, _begins(proof.head, proof.rest)) if proof and proof.path else None
 
 
 def fits(path: str, head: bytes) -> bool:

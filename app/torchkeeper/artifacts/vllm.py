@@ -87,11 +87,16 @@ def factors(data: bytes) -> Factors | None:
 
 
 def folder(of: Factors) -> str:
-    """What vLLM calls the folder of these factors; "" where not all are known."""
+    """What vLLM calls the folder of these factors; "" where not all are known, or another machine
+    has told what is no JSON.
+    """
     if not of.env or len(of.hashes) < len(HASHES):
         return ""
-    env = {name: json.loads(text) for name, text in of.env.items()}
-    made = hashlib.sha256(json.dumps(env, sort_keys=True).encode()).hexdigest()
+    try:
+        env = {name: json.loads(text) for name, text in of.env.items()}
+        made = hashlib.sha256(json.dumps(env, sort_keys=True).encode()).hexdigest()
+    except (ValueError, RecursionError):
+        return ""
     parts = [made, of.config, of.code, of.compiler]
     return hashlib.sha256(str(parts).encode()).hexdigest()[:10]
 

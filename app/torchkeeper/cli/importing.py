@@ -198,8 +198,8 @@ def _import_each(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(rows)
             if not args.dry_run:
-                for row in rows:
-                    protected.check(row["into"] or "")
+                for place in (row["into"] for row in rows if row["into"]):
+                    protected.check(place)
             if not args.dry_run and not trusted:
                 nothing, question = "Nothing was imported.", "Import into these folders"
                 if not trusts(nothing, TRUST, "the file", question):

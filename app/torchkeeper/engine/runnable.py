@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.facts import NAMED, PICKLES
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.messages.entries import RunnableKind, RunnableName
 from torchkeeper.engine.session import Session, place_of
-from torchkeeper.stores.items import Item, Source
+from torchkeeper.stores.items import File, Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reading
 
 if TYPE_CHECKING:
@@ -22,8 +23,13 @@ _MAX_NAMES = 300
 _BATCH_BYTES = 16 << 20
 _BATCH = 64
 #: The ends of the names of texts that are run or compiled, and of what is loaded as it is.
-_SOURCES = (".py", ".cpp", ".c", ".cu", ".h", ".source", ".ttir", ".ttgir", ".llir", ".ptx")
-_OBJECTS = (".so", ".o", ".a", ".cubin", ".hsaco", ".amdgcn", ".gch")
+#: ninja runs the commands of a build. A kernel of the jiterator has no end.
+_SOURCES = (
+    ".py", ".cpp", ".cc", ".c", ".cu", ".h", ".inc", ".source", ".ttir", ".ttgir", ".llir", ".ptx",
+    ".mlir", ".ninja",
+)  # fmt: skip
+_OBJECTS = (".so", ".o", ".a", ".cubin", ".fatbin", ".aibin", ".hsaco", ".amdgcn", ".gch")
+_NO_END = "_nvrtc"
 
 
 def runnable(session: Session, params: RunnableParams, report: Report) -> RunnableResult:
@@ -42,7 +48,7 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
         kind["entries"] += 1
         files = item.names
         kind["sources"] += sum([name.endswith(_SOURCES) for name in files])
-        kind["objects"] += sum([name.endswith(_OBJECTS) for name in files])
+        kind["objects"] += sum([name.endswith(_OBJECTS) or _NO_END in name for name in files])
     budget = Budget()
     for batch in _batches(items, source):
         for item, _ in batch:
@@ -84,9 +90,9 @@ def _batches(items: Iterable[Item], source: Source) -> Iterator[list[tuple[Item,
     batch: list[tuple[Item, Reading | None]] = []
     size = 0
     for item in items:
-        if item.kind not in PICKLES:
+        if not (pickles := _pickles(item)):
             continue
-        reading = _loaded(item, source)
+        reading = _loaded(item.kind, pickles, source)
         batch.append((item, reading))
         size += reading.size if reading else 0
         if len(batch) >= _BATCH or size > _BATCH_BYTES:
@@ -96,9 +102,15 @@ def _batches(items: Iterable[Item], source: Source) -> Iterator[list[tuple[Item,
         yield batch
 
 
-def _loaded(item: Item, source: Source) -> Reading | None:
+def _pickles(item: Item) -> list[File]:
+    if item.kind == "jit":
+        return [file for file in item.files if file.name in jits.PICKLES]
+    return item.files if item.kind in PICKLES else []
+
+
+def _loaded(kind: str, files: Iterable[File], source: Source) -> Reading | None:
     contents = {}
-    for file in item.files:
+    for file in files:
         if not file.regular or file.size > MAX_PAYLOAD:
             return None
         try:
@@ -106,4 +118,4 @@ def _loaded(item: Item, source: Source) -> Reading | None:
                 contents[file.name] = stream.read(MAX_PAYLOAD)
         except OSError:
             return None
-    return Reading(item.kind + NAMED, list(contents), contents)
+    return Reading(kind + NAMED, list(contents), contents)

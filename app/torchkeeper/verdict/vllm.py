@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from torchkeeper.artifacts.masking import brief
 from torchkeeper.artifacts.vllm import HASHES, Factors, folder
 from torchkeeper.settings import vllm as variables
 
@@ -56,7 +57,7 @@ class Judged:
 
 def compare(a: Factors, b: Factors) -> Judged:
     """Two keys that are there: every factor that differs is known."""
-    found = [_variable(name, a.env.get(name), b.env.get(name)) for name in {*a.env, *b.env}]
+    found = [variable(name, a.env.get(name), b.env.get(name)) for name in {*a.env, *b.env}]
     unknown = []
     for name in HASHES:
         own, other = a.hashes.get(name), b.hashes.get(name)
@@ -80,14 +81,16 @@ def against(there: Factors, env: Mapping[str, str], unclear: Iterable[str] = ())
         if b is None:
             unknown.append(name)
         else:
-            found.append(_variable(name, a, b))
+            found.append(variable(name, a, b))
             values[name] = b
     looks_for = folder(there._replace(env={**there.env, **values}))
     return Judged(_differing(found), (*sorted(unknown), *HASHES), looks_for)
 
 
-def _variable(name: str, a: str | None, b: str | None) -> Factor:
-    return Factor(name, a, b, variables.is_idle(name), variables.is_secret(name))
+def variable(name: str, a: str | None, b: str | None) -> Factor:
+    """A variable with these values, which its name may call a secret, or they themselves."""
+    hidden = variables.is_secret(name) or any(x and brief(x, len(x)) != x for x in (a, b))
+    return Factor(name, a, b, variables.is_idle(name), hidden)
 
 
 def _differing(found: Iterable[Factor]) -> tuple[Factor, ...]:

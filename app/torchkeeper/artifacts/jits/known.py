@@ -42,9 +42,13 @@ REASONS = frozenset(
     for cache in CACHES
     for home in cache.homes
 )
+#: What of these is a pickle: functions that TileLang has tuned, Torch-TensorRT's engines.
+PICKLES = frozenset({"function.pkl", "blob.bin"})
 #: Bytes of a file that tell something of an entry, by how its name ends.
 _READ = {".cubin": 64, ".cu": 1 << 16}
-_FUNCTION = re.compile(rb"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w{1,200})\s*\(")
+_FUNCTION = re.compile(
+    rb"__global__\s+void\s+(?:__launch_bounds__\([^)]{0,200}\)\s*)?(\w{1,200})\s*\("
+)
 #: For which GPU a binary of NVIDIA's is: how old its form is tells where that stands in its flags.
 _FLAGS, _OLD_FORM = struct.Struct("<I"), 0x33
 
@@ -66,10 +70,13 @@ class Own(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The path of the file that tells, "" for the one that is asked about, and how it begins."""
+    """The path of the file that tells, "" for the one that is asked about, how it begins, and what
+    follows in it, in this order.
+    """
 
     path: str
     head: str
+    rest: Sequence[str]
 
 
 class _Found(NamedTuple):
@@ -170,10 +177,11 @@ def proof(path: str) -> Proof | None:
         return None
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0]
-    head = _named(found.form.head, found.match).replace("{rest}", ".*")
+    head = _named(found.form.head, found.match)
     head = head.replace("{file}", re.escape(name)).replace("{stem}", re.escape(stem))
+    head, *rest = head.split("{rest}")
     there = found.path(found.form.proof) if found.form.proof else ""
-    return Proof(there.replace("{stem}", stem), head)
+    return Proof(there.replace("{stem}", stem), head, rest)
 
 
 def locks(entry: str) -> list[str]:

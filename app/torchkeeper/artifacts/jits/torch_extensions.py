@@ -12,7 +12,9 @@ from torchkeeper.artifacts.jits.form import Cache, Form
 _NAME = r"(?P<name>[A-Za-z_]\w{0,199})"
 _DEFAULT = rf"(?P<version>py\d{{2,4}}t?_(?:cpu|cu\d{{2,4}}|rocm\w{{2,20}}))/{_NAME}"
 _BUILD = r"\g<entry>/build.ninja"
-_NINJA = r"ninja_required_version = 1\.3\ncxx = [^\n]*\n.*-DTORCH_EXTENSION_NAME={name}(?:_v\d+)?\s"
+_NINJA = (
+    r"ninja_required_version = 1\.3\ncxx = [^\n]*\n{rest}-DTORCH_EXTENSION_NAME={name}(?:_v\d+)?\s"
+)
 _MADE = r"build\.ninja|\.ninja_(?:log|deps)|{name}(?:_v\d{1,4})?(?:\.so)?"
 _OBJECT, _NAMED = r"[\w.+-]{1,250}\.o", "{rest}build {file}: "
 

@@ -16,7 +16,7 @@ CACHE = Cache(
         Form(rf"(?P<name>[^/]{{1,200}})_(?P<key>{HEX16})",
              r"build\.ninja|\.ninja_(?:log|deps)|lock|main\.cpp|cuda\.cu|"
              r"(?:c|cpp|cuda)_\d{1,3}\.o(?:\.d)?|{name}\.(?:so|o)",
-             r"\g<entry>/build.ninja", r"ninja_required_version = 1\.3\n.*/tvm_ffi/",
+             r"\g<entry>/build.ninja", r"ninja_required_version = 1\.3\n{rest}/tvm_ffi/",
              r"\g<entry>/lock"),
         Form("", r"libtorch_c_dlpack_addon_torch\d{2,3}-[a-z]+(?:-[0-9a-f]{8})?\.so",
              head=r"\x7fELF", each=True),

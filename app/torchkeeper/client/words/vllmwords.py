@@ -12,11 +12,11 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.settings import vllm as variables
-from torchkeeper.verdict.vllm import Factor
+from torchkeeper.verdict.vllm import variable as factor
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import VllmRow
-    from torchkeeper.verdict.vllm import Judged
+    from torchkeeper.verdict.vllm import Factor, Judged
 
 #: Characters of a value, and variables that a sentence names.
 _SHORT, _NAMED = 60, 4
@@ -149,7 +149,5 @@ def changed(row: VllmRow) -> list[str]:
     for variable, text in sorted(row["env"].items()):
         default = variables.value(variable, {})
         if default is not None and default != text:
-            hidden = variables.is_secret(variable)
-            one = Factor(variable, default, text, variables.is_idle(variable), hidden)
-            lines.append(f"{name(variable)}: {values(one)[1]}")
+            lines.append(f"{name(variable)}: {values(factor(variable, default, text))[1]}")
     return lines

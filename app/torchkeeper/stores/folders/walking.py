@@ -55,6 +55,7 @@ class Proving:
         self._root = root
         self._names: dict[str, list[str]] = {}
         self._last = "", b""
+        self._plain: str | None = None  # the last folder that no link leads to
 
     def __call__(self, file: File) -> bool:
         """Whether a file is what its path says, if it says something. PyTorch's locks are empty."""
@@ -69,6 +70,9 @@ class Proving:
             return False
         if not proof.name:
             return self._begins(path, proof)
+        if proof.exact:  # its folder may have many
+            other = os.path.join(proof.folder, proof.name)
+            return self._is_plain(proof.folder) and self._begins(other, proof)
         named = re.compile(proof.name)
         if proof.private:
             return self._is_private(proof.folder) and not any(
@@ -113,11 +117,20 @@ class Proving:
         for name in self._in("/".join(parts[:star])):
             yield from self._folders([*parts[:star], name, *parts[star + 1 :]])
 
+    def _is_plain(self, folder: str) -> bool:
+        """Whether no link leads to a folder."""
+        if folder != self._plain:
+            here = os.path.join(self._root, folder) if folder else self._root
+            if os.path.realpath(here) != here:
+                return False
+            self._plain = folder
+        return True
+
     def _in(self, folder: str) -> list[str]:
         if folder not in self._names:
             here = os.path.join(self._root, folder) if folder else self._root
             found = list[str]()
-            if os.path.realpath(here) == here:
+            if self._is_plain(folder):
                 with contextlib.suppress(OSError), os.scandir(here) as entries:
                     found = [entry.name for entry in itertools.islice(entries, _MOST)]
             self._names[folder] = found
