@@ -97,6 +97,7 @@ def test_without_trust_nothing_is_placed(
     assert not list(Path(bare["HOME"]).iterdir())
 
 
+@pytest.mark.slow
 def test_where_one_cannot_be_written_the_others_before_it_stay(
     tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
 ) -> None:

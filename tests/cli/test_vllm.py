@@ -262,6 +262,7 @@ def test_only_one_place(tk: Tk, first: Path) -> None:
     assert "--against goes with one PLACE" in ran.err
 
 
+@pytest.mark.slow
 def test_the_doctor_names_an_api_key(tk: Tk, tmp_path: Path) -> None:
     place = tree(tmp_path, {}, VLLM_API_KEY="sk-of-nobody-0123")
     ran = tk("doctor", place)

@@ -67,6 +67,7 @@ def test_what_was_sent_does_not_go_again(there: Machine, orders: Path, tmp_path:
     assert not kept(there.folder / "tmp"), "what has arrived is not kept"
 
 
+@pytest.mark.slow
 def test_what_came_does_not_come_again(there: Machine, orders: Path, tmp_path: Path) -> None:
     file, data = there.home / "a", bundle(there.home / "a", 100)
     target = tmp_path / "b"

@@ -52,6 +52,7 @@ def test_places_of_a_machine(there: Machine, fixture_cache: Path) -> None:
         assert raised.value.code == "wrong-usage"
 
 
+@pytest.mark.slow
 def test_what_comes_from_there_is_signed_here(
     there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
