@@ -103,7 +103,8 @@ class Folder(Root, Store):
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        items = in_order(taken_apart(located(rest, among(self.root), proven), files_in(rest), self))
+        every = located(rest, among(self.root), proven, proven.known)
+        items = in_order(taken_apart(every, files_in(rest), self))
         self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
 

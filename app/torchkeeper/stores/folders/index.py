@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Entry, entry_of
+from torchkeeper.artifacts.layout import Located
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ CREATE TABLE IF NOT EXISTS entries (
     PRIMARY KEY (place, kind, path)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS proofs (
-    place TEXT NOT NULL, path BLOB NOT NULL, telling BLOB NOT NULL, mark INTEGER NOT NULL,
-    PRIMARY KEY (place, path)
+    place TEXT NOT NULL, path BLOB NOT NULL, about TEXT NOT NULL, PRIMARY KEY (place, path)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID;
 """
@@ -51,12 +51,13 @@ _AT_ONCE = 1000
 
 
 class Proved(NamedTuple):
-    """What has told that a file is what its path says: a file, maybe itself; and its mark then
-    (walking.Proving).
+    """What has told that a file is what its path says: a file, maybe itself, and its mark then
+    (walking.Proving). at: what the path says.
     """
 
     telling: str
     mark: int
+    at: Located
 
 
 class Known(NamedTuple):
@@ -150,11 +151,12 @@ class Index:
         return self._proved.get(path)
 
     def _load_proofs(self, proved: dict[str, Proved]) -> None:
-        asked = "SELECT path, telling, mark FROM proofs WHERE place = ?"
-        for path, telling, mark in (
-            self._db.execute(asked, (_key(self._place),)) if self._db else ()
-        ):
-            proved[os.fsdecode(path)] = Proved(os.fsdecode(telling), mark)
+        asked = "SELECT about FROM proofs WHERE place = ?"
+        cursor = self._db.execute(asked, (_key(self._place),)) if self._db else None
+        while cursor and (rows := cursor.fetchmany(_AT_ONCE)):
+            parsed: list[Any] = json.loads("[" + ",".join(row[0] for row in rows) + "]")
+            for path, telling, mark, kind, key, length in parsed:
+                proved[path] = Proved(telling or path, mark, Located(kind, key, path[:length]))
 
     def prove(self, path: str, proved: Proved) -> None:
         """Keep what tells of a file, also where that is what told before."""
@@ -205,12 +207,16 @@ class Index:
         if not self._db:
             return
         place = _key(self._place)
-        new = [(path, one) for path, one in now.items() if before.get(path) != one]
-        rows = [(place, os.fsencode(path), os.fsencode(x.telling), x.mark) for path, x in new]
+        rows = list[tuple[object, ...]]()
+        for path, one in now.items():
+            if before.get(path) != one:
+                telling, (kind, key, entry) = one.telling if one.telling != path else "", one.at
+                about = json.dumps([path, telling, one.mark, kind, key, len(entry)])
+                rows.append((place, os.fsencode(path), about))
         gone = [(place, os.fsencode(path)) for path in before.keys() - now.keys()]
         try:
             with self._db:
-                self._db.executemany("REPLACE INTO proofs VALUES (?, ?, ?, ?)", rows)
+                self._db.executemany("REPLACE INTO proofs VALUES (?, ?, ?)", rows)
                 self._db.executemany("DELETE FROM proofs WHERE place = ? AND path = ?", gone)
                 self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))
         except sqlite3.Error:

@@ -25,7 +25,7 @@ from typing import BinaryIO, cast
 from torchkeeper.artifacts import proofs
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.jits import known as jits
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import TRASH, Located, among, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
 from torchkeeper.stores.folders.index import Index, Proved
@@ -56,7 +56,7 @@ class Proving:
     """
 
     def __init__(self, root: str, index: Index | None = None) -> None:
-        self._root, self._index = root, index
+        self._root, self._index, self._above = root, index, among(root)
         self._before = time.time_ns() - _SETTLED
         self._local = functools.cache(is_local)
         self._inside = functools.cache(self._is_inside)
@@ -69,22 +69,29 @@ class Proving:
         path = file.path
         if path.endswith(".lock") and file.size:
             return False
-        kept = self._index.proved(path) if self._index else None
-        if kept and kept.mark == self._mark(path, kept.telling):
-            return self._told(path, kept)
+        if self.known(file):
+            return True
         telling = proofs.alone(path) if self._index else None
         # Of what it is before it is read: what changes meanwhile has another then.
         mark = 0 if telling is None else self._mark(path, telling)
         wanted = proofs.wanted(path)
         told = not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
-        if told and mark and telling is not None:
-            self._told(path, Proved(telling, mark))
+        if self._index and told and mark and telling is not None:
+            at = locate(path, self._above)
+            if at.kind in ("jit", "lock") and path.startswith(at.entry_path):
+                self._index.prove(path, Proved(telling, mark, at))
         return told
 
-    def _told(self, path: str, proved: Proved) -> bool:
-        if self._index:
-            self._index.prove(path, proved)
-        return True
+    def known(self, file: File) -> Located | None:
+        """What a file is, where that was proved before, and what told of it is still the same."""
+        path = file[0]
+        if self._index is None or not file[6] or (path.endswith(".lock") and file[1]):
+            return None
+        kept = self._index.proved(path)
+        if kept is None or kept.mark != self._mark(path, kept.telling):
+            return None
+        self._index.prove(path, kept)
+        return kept.at
 
     def _mark(self, path: str, telling: str) -> int:
         """A number that changes whenever what a file begins with can be another; 0 where more can:
