@@ -195,6 +195,14 @@ def wanted(path: str) -> list[Proof]:
     return found
 
 
+def alone(path: str) -> str | None:
+    """The one file that tells of one of another compiler's, by nothing but how it begins: another,
+    or that itself; None of every other path.
+    """
+    proof = jits.proof(path)
+    return (proof.path or path) if proof and layout.is_compilers(path) else None
+
+
 def elsewhere(path: str) -> tuple[str, Callable[[bytes], object]] | None:
     """The path of the other file that tells of one of another compiler's, and what is true of its
     first ``OTHER`` bytes; None where the path tells all, or the file itself.

@@ -417,7 +417,7 @@ class _Overview:
     def _with_dead(self, session: Session, place: str, store: Store, report: Report) -> Found:
         """As ``_in``, of a place from which entries can be purged."""
         timed = asks_times(store, query.parse(self._asked.filter))
-        found, used, rests = with_uses(session, store, timed, report)
+        found, used, rests = with_uses(session, store, timed, report, showing=True)
         own, everywhere = self._verdicts(session, store, found, report)
         here = self._at.get(place)
         paths = {at.below(here) for at in self._at.values()} if here else set[str]()

@@ -323,10 +323,12 @@ def _look_at(
 
 
 def with_uses(
-    session: Session, store: Store, timed: bool, report: Report
+    session: Session, store: Store, timed: bool, report: Report, showing: bool = False
 ) -> tuple[list[Described], list[float | None], str | None]:
-    """All entries, when each was last used (timed: as a server knows), and what that rests on."""
-    items = store.survey(report)
+    """All entries, when each was last used (timed: as a server knows), and what that rests on.
+    showing: whether nothing is to go (``Store.survey``).
+    """
+    items = store.survey(report, session if showing else None)
     # First of all: to read a file of somebody else's is to use it.
     times, rests = store.uses(items, report)
     batches = store.timed(store.entries(session, report, items), bool(rests or timed))

@@ -424,13 +424,21 @@ def kernel_items(folder: str, files: list[File], proven: Proven) -> list[Item] |
     return items
 
 
-def located(files: Iterable[File], above: str = "", proven: Proven = lambda _: True) -> list[Item]:
-    """Files as items, by their paths and what is seen of them. above: as of ``layout.locate``."""
+def located(
+    files: Iterable[File], above: str = "", proven: Proven = lambda _: True,
+    known: Callable[[File], Located | None] = lambda _: None,
+) -> list[Item]:  # fmt: skip
+    """Files as items, by their paths and what is seen of them. above: as of ``layout.locate``;
+    known: tells of those that need not be looked at.
+    """
     found: dict[tuple[str, str], Item] = {}
     for file in files:
-        at = locate(file[0], above) if file[6] or is_known_link(file[0]) else None
-        if at is None or (at.kind != "unknown" and not proven(file)):
-            at = Located("unknown", file.name, file[0])
+        at = known(file)
+        if at is None and (file[6] or is_known_link(file[0])):
+            at = locate(file[0], above)
+            if at.kind != "unknown" and not proven(file):
+                at = None
+        at = at or Located("unknown", file.name, file[0])
         identity = (at.kind, at.entry_path)
         if identity not in found:
             found[identity] = Item(at.kind, at.key, at.entry_path)

@@ -16,7 +16,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, Search, describe, unread
 from torchkeeper.stores.folders.index import Index, signature
-from torchkeeper.stores.items import Item, Left, Offered, Source, Taken, in_order
+from torchkeeper.stores.items import Item, Left, Offered, Source, Taken, in_order, packed
 from torchkeeper.stores.needs import TELLING, Living, Relatives, Told, relatives
 from torchkeeper.stores.reader import Budget, Reader
 
@@ -165,9 +165,18 @@ class Store(Source):
         """Whether both are one place that is known by more than its path."""
         return self.identity is not None and self.identity == other.identity
 
-    def survey(self, report: Report) -> list[Item]:
-        """As ``items``; what cannot be read is told."""
-        items = self.items(report)
+    def survey(self, report: Report, memory: Memory | None = None) -> list[Item]:
+        """As ``items``; what cannot be read is told. memory: where what one listing has proved is
+        kept for the next. For showing only.
+        """
+        index = self.index(memory.index, proofs=True) if memory else None
+        try:
+            items = in_order(packed(self.stream(report, index))) if index else self.items(report)
+            if index and not self.unreadable:
+                index.finish()
+        finally:
+            if index:
+                index.close()
         self.tell_unreadable(report)
         return items
 
@@ -197,9 +206,11 @@ class Store(Source):
         """The entries of some items, as ``describe``. budget: what reading others has left."""
         return describe(items, self, reader, report, full, budget=budget or Budget())
 
-    def index(self, file: str | None, glimpsing: bool = False) -> Index | None:
-        """What was kept of its contents in a file; None of what keeps nothing. glimpsing: as of
-        Index.
+    def index(
+        self, file: str | None, glimpsing: bool = False, proofs: bool = False
+    ) -> Index | None:
+        """What was kept of its contents in a file; None of what keeps nothing. glimpsing, proofs:
+        as of Index.
         """
 
     def entries(

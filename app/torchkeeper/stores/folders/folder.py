@@ -82,8 +82,9 @@ class Folder(Root, Store):
         out.
         """
         self.seen = owners.Seen(self.root)
-        walk = Walk(self.root, report, self.seen.note, index.glimpse if index else None)
-        proven = Proving(self.root)
+        looking = index if index and not index.proofs else None
+        walk = Walk(self.root, report, self.seen.note, looking.glimpse if looking else None)
+        proven = Proving(self.root, index)
         self.unreadable, self.total = walk.unreadable, None
         rest: list[File] = []
         count = 0
@@ -95,14 +96,15 @@ class Folder(Root, Store):
                 else:
                     count += len(kernel)
                     # Of a name that others give folders, more than these files tells its kind.
-                    if index and len(kernel) == 1 and not is_common(kernel[0].key):
+                    if looking and len(kernel) == 1 and not is_common(kernel[0].key):
                         kernel[0].look = walk.look(found)
                     yield from kernel
         except FileNotFoundError as e:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        items = in_order(taken_apart(located(rest, among(self.root), proven), files_in(rest), self))
+        every = located(rest, among(self.root), proven, proven.known)
+        items = in_order(taken_apart(every, files_in(rest), self))
         self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
 
@@ -152,8 +154,8 @@ class Folder(Root, Store):
         """Whether the last survey could read every folder."""
         return not self.unreadable
 
-    def index(self, file: str | None, glimpsing: bool = False) -> Index:
-        return Index(self.root, file, glimpsing)
+    def index(self, file: str | None, glimpsing: bool = False, proofs: bool = False) -> Index:
+        return Index(self.root, file, glimpsing, proofs)
 
     def _own(self, batch: list[Described]) -> None:
         for one in batch if self.seen.foreign else ():

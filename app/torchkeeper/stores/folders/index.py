@@ -1,4 +1,5 @@
-"""What was read once is not read again: facts of entries, kept in SQLite.
+"""What was read once is not read again: facts of entries, and what files prove of others, kept in
+SQLite.
 
 An entry is known again by its place, kind and path, and by the sizes, times and inodes of its
 files. The index is only ever a shortcut: where it is damaged, locked, or on a full disk, listing
@@ -18,13 +19,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Entry, entry_of
+from torchkeeper.artifacts.layout import Located
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 #: To be raised whenever facts change their meaning.
-VERSION = 19
+VERSION = 20
 #: Seconds to wait for another process that writes.
 _PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.
@@ -36,6 +38,9 @@ CREATE TABLE IF NOT EXISTS entries (
     sha256 TEXT, problem TEXT, facts TEXT NOT NULL, look INTEGER NOT NULL, entry TEXT,
     PRIMARY KEY (place, kind, path)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS proofs (
+    place TEXT NOT NULL, path BLOB NOT NULL, about TEXT NOT NULL, PRIMARY KEY (place, path)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = ("place", "kind", "path", "signature", "sha256", "problem", "facts", "look", "entry")
@@ -43,6 +48,16 @@ _COLUMNS = ("place", "kind", "path", "signature", "sha256", "problem", "facts", 
 
 #: Rows that are parsed at once.
 _AT_ONCE = 1000
+
+
+class Proved(NamedTuple):
+    """What has told that a file is what its path says: a file, maybe itself, and its mark then
+    (walking.Proving). at: what the path says.
+    """
+
+    telling: str
+    mark: int
+    at: Located
 
 
 class Known(NamedTuple):
@@ -64,11 +79,18 @@ def signature(item: Item) -> int:
 class Index:
     """The index of one place; without a file it knows nothing and keeps nothing. glimpsing: what
     looks as it is known (Walk.look) need not be looked into. glimpsed: the entries of that.
+    proofs: whether what was proved is all that is asked of it.
     """
 
-    def __init__(self, place: str, file: str | None = None, glimpsing: bool = False) -> None:
+    def __init__(
+        self, place: str, file: str | None = None, glimpsing: bool = False, proofs: bool = False
+    ) -> None:
         self.glimpsed: list[Entry] = []
+        self.proofs = proofs
         self._place, self._glimpsing = place, glimpsing
+        #: What was proved before, from when it is first asked about; and what is now.
+        self._proved: dict[str, Proved] | None = None
+        self._proving: dict[str, Proved] = {}
         self._known: dict[tuple[str, str], Known] = {}
         self._looks: dict[tuple[str, str], tuple[int, Entry]] = {}
         self._new: list[tuple[Item, Known, str | None]] = []
@@ -89,7 +111,8 @@ class Index:
             self._known, self._looks = {}, {}
             try:
                 self._db = _connect(file)
-                self._load()
+                if not self.proofs:
+                    self._load()
                 return
             except (sqlite3.OperationalError, OSError):
                 self._disconnect()  # locked, unwritable, or no room
@@ -116,6 +139,28 @@ class Index:
                     self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", one), look)
                 else:
                     raise ValueError("facts are not an object")
+
+    def proved(self, path: str) -> Proved | None:
+        """What told of a file when it was last looked at; to be asked of every one."""
+        if self._proved is None:
+            self._opened()
+            self._proved = {}
+            # What is damaged is proved again, and another time found to be so.
+            with contextlib.suppress(sqlite3.Error, TypeError, ValueError):
+                self._load_proofs(self._proved)
+        return self._proved.get(path)
+
+    def _load_proofs(self, proved: dict[str, Proved]) -> None:
+        asked = "SELECT about FROM proofs WHERE place = ?"
+        cursor = self._db.execute(asked, (_key(self._place),)) if self._db else None
+        while cursor and (rows := cursor.fetchmany(_AT_ONCE)):
+            parsed: list[Any] = json.loads("[" + ",".join(row[0] for row in rows) + "]")
+            for path, telling, mark, kind, key, length in parsed:
+                proved[path] = Proved(telling or path, mark, Located(kind, key, path[:length]))
+
+    def prove(self, path: str, proved: Proved) -> None:
+        """Keep what tells of a file, also where that is what told before."""
+        self._proving[path] = proved
 
     def glimpse(self, path: str, look: int) -> bool:
         """Whether the kernel in a folder is known by how that looks. It is ``glimpsed`` then."""
@@ -154,7 +199,28 @@ class Index:
         gone = [*self._known, *self._looks]  # nobody has asked for
         if self._new or gone:
             self._write(gone)
+        if self._proved is not None and self._proving != self._proved:
+            self._write_proofs(self._proved, self._proving)
         self.close()
+
+    def _write_proofs(self, before: dict[str, Proved], now: dict[str, Proved]) -> None:
+        if not self._db:
+            return
+        place = _key(self._place)
+        rows = list[tuple[object, ...]]()
+        for path, one in now.items():
+            if before.get(path) != one:
+                telling, (kind, key, entry) = one.telling if one.telling != path else "", one.at
+                about = json.dumps([path, telling, one.mark, kind, key, len(entry)])
+                rows.append((place, os.fsencode(path), about))
+        gone = [(place, os.fsencode(path)) for path in before.keys() - now.keys()]
+        try:
+            with self._db:
+                self._db.executemany("REPLACE INTO proofs VALUES (?, ?, ?)", rows)
+                self._db.executemany("DELETE FROM proofs WHERE place = ? AND path = ?", gone)
+                self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))
+        except sqlite3.Error:
+            self._disconnect()
 
     def _write(self, gone: Iterable[tuple[str, str]]) -> None:
         if not self._db:
@@ -226,7 +292,8 @@ def _connect(file: str) -> sqlite3.Connection:
         limit = (time.time() - _KEEP,)
         if db.execute(old, limit).fetchone():
             with db:
-                db.execute(f"DELETE FROM entries WHERE place IN ({old})", limit)  # noqa: S608
+                for table in ("entries", "proofs"):
+                    db.execute(f"DELETE FROM {table} WHERE place IN ({old})", limit)  # noqa: S608
                 db.execute("DELETE FROM places WHERE seen < ?", limit)
     except BaseException:
         db.close()

@@ -24,9 +24,11 @@ from typing import BinaryIO, cast
 
 from torchkeeper.artifacts import proofs
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.jits import known as jits
+from torchkeeper.artifacts.layout import TRASH, Located, among, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
+from torchkeeper.stores.folders.index import Index, Proved
 from torchkeeper.stores.folders.locks import is_local
 from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, SECOND, Odd, numbers, scan
 from torchkeeper.stores.items import File, Found, file_of
@@ -49,21 +51,75 @@ def open_quietly(path: str) -> int:
 
 
 class Proving:
-    """Looks at the files of one folder, as it is now. Follows no link."""
+    """Looks at the files of one folder, as it is now. Follows no link. index: what one file alone
+    has told is kept there, and told again by how that file looks.
+    """
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, root: str, index: Index | None = None) -> None:
+        self._root, self._index, self._above = root, index, among(root)
+        self._before = time.time_ns() - _SETTLED
+        self._local = functools.cache(is_local)
+        self._inside = functools.cache(self._is_inside)
+        self._marked = "", 0
         self._names: dict[str, list[str]] = {}
         self._last = "", b""
-        self._plain: str | None = None  # the last folder that no link leads to
 
     def __call__(self, file: File) -> bool:
         """Whether a file is what its path says, if it says something. PyTorch's locks are empty."""
         path = file.path
         if path.endswith(".lock") and file.size:
             return False
+        if self.known(file):
+            return True
+        telling = proofs.alone(path) if self._index else None
+        # Of what it is before it is read: what changes meanwhile has another then.
+        mark = 0 if telling is None else self._mark(path, telling)
         wanted = proofs.wanted(path)
-        return not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
+        told = not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
+        if self._index and told and mark and telling is not None:
+            at = locate(path, self._above)
+            if at.kind in ("jit", "lock") and path.startswith(at.entry_path):
+                self._index.prove(path, Proved(telling, mark, at))
+        return told
+
+    def known(self, file: File) -> Located | None:
+        """What a file is, where that was proved before, and what told of it is still the same."""
+        path = file[0]
+        if self._index is None or not file[6] or (path.endswith(".lock") and file[1]):
+            return None
+        kept = self._index.proved(path)
+        if kept is None or kept.mark != self._mark(path, kept.telling):
+            return None
+        self._index.prove(path, kept)
+        return kept.at
+
+    def _mark(self, path: str, telling: str) -> int:
+        """A number that changes whenever what a file begins with can be another; 0 where more can:
+        it was changed a moment ago, or is not surely on this machine, or a link leads there.
+        """
+        if telling != self._marked[0]:
+            self._marked = telling, self._mark_of(telling)
+        folder = telling.rpartition("/")[0]
+        # No link has led to the file that is asked about.
+        here = folder == path.rpartition("/")[0] or self._inside(folder)
+        return self._marked[1] if here else 0
+
+    def _mark_of(self, path: str) -> int:
+        try:
+            status = os.lstat(f"{self._root}/{path}")
+        except OSError:
+            return 0
+        times = status.st_mtime_ns, status.st_ctime_ns
+        known = stat.S_ISREG(status.st_mode) and self._local(status.st_dev)
+        if not known or max(times) >= self._before:
+            return 0
+        # Nobody can set ctime: a file in the place of another has its own.
+        return hash((jits.edition(), status.st_dev, status.st_ino, status.st_size, *times))
+
+    def _is_inside(self, folder: str) -> bool:
+        """Whether no link leads to a folder."""
+        here = os.path.join(self._root, folder) if folder else self._root
+        return os.path.realpath(here) == here
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
         if proof.also and not self._is_there(path, proof.also):
@@ -72,7 +128,7 @@ class Proving:
             return self._begins(path, proof)
         if proof.exact:  # its folder may have many
             other = os.path.join(proof.folder, proof.name)
-            return self._is_plain(proof.folder) and self._begins(other, proof)
+            return self._inside(proof.folder) and self._begins(other, proof)
         named = re.compile(proof.name)
         if proof.private:
             return self._is_private(proof.folder) and not any(
@@ -117,20 +173,11 @@ class Proving:
         for name in self._in("/".join(parts[:star])):
             yield from self._folders([*parts[:star], name, *parts[star + 1 :]])
 
-    def _is_plain(self, folder: str) -> bool:
-        """Whether no link leads to a folder."""
-        if folder != self._plain:
-            here = os.path.join(self._root, folder) if folder else self._root
-            if os.path.realpath(here) != here:
-                return False
-            self._plain = folder
-        return True
-
     def _in(self, folder: str) -> list[str]:
         if folder not in self._names:
             here = os.path.join(self._root, folder) if folder else self._root
             found = list[str]()
-            if self._is_plain(folder):
+            if self._inside(folder):
                 with contextlib.suppress(OSError), os.scandir(here) as entries:
                     found = [entry.name for entry in itertools.islice(entries, _MOST)]
             self._names[folder] = found

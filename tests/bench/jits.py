@@ -1,0 +1,158 @@
+"""A machine with the caches of twelve other compilers, 100,000 files: ``python -m tests.bench.jits
+[files]``.
+
+What compilers wrote (tests/data/serving) is there many times over, under keys of their own, as
+links of a few files to each; the file that tells is a copy each, as many names of one file would be
+told by one look. An overview is asked of an engine as the window has one, from the question to the
+answer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench import measure
+from tests.bench.measure import Figure
+from tests.conftest import DATA, unpack_archive
+from torchkeeper.client.engines.process import Engine
+
+FILES = 100_000
+#: Seconds within which the window shows an overview once indexed.
+MOST = 2.0
+TIMES = 5
+
+#: From a folder: what has a name of its own there, and which part of that is the digits of a key.
+_KEYS = {
+    "deep_gemm/cache": "[0-9a-f]{32}$",
+    "tilelang/0.1.15/cuda-binaries": "^[0-9a-f]{64}$",
+    "tilelang/0.1.15/linux-x86_64/kernels": "^[0-9a-f]{64}$",
+    "tvm-ffi": "[0-9a-f]{16}$",
+    "workspace/.cache/flashinfer/0.7.2.post1/90a/cached_ops": "scale_f32$",
+    "cutlass_python_cache": "[0-9a-f]{64}",
+    "quack_cache/44863b03e9909b7100e05b02526909a346fd7455183f6619e0fe6198c89981e0": "[0-9a-f]{64}",
+    "cute_aot/44863b03e9909b7100e05b02526909a346fd7455183f6619e0fe6198c89981e0/fwd": "[0-9a-f]{64}",
+    "helion": "[0-9a-f]{64}",
+    "helion/backward": "[0-9a-f]{32}",
+    "torch_extensions/py311_cpu": "^inlined$",
+    "torch/kernels": "[0-9a-f]{40}$",
+    "torch_tensorrt_engine_cache": "[a-z2-7]{153}$",
+}
+_WALK_AND_STAT = """
+import os, sys
+for folder, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        os.stat(os.path.join(folder, name))
+"""
+
+
+def machine(folder: Path, files: int) -> int:
+    """What is said above, below a folder; how many entries and parts of entries were made."""
+    for name in ("jit", "more"):
+        unpack_archive(DATA / "serving" / f"{name}.tar.xz", folder)
+    for lock in folder.rglob("*.lock"):
+        lock.unlink()
+    chance = random.Random(1)
+    sources = [
+        (path, re.compile(key))
+        for below, key in _KEYS.items()
+        for path in sorted((folder / below).iterdir())
+        if re.search(key, path.name)
+    ]
+    there, made = sum(len(names) for _, _, names in os.walk(folder)), 0
+    while there < files:
+        # Each kind has as many files as every other.
+        for source, key in sources:
+            share = files // len(sources)
+            size = max(1, sum(path.is_file() for path in source.rglob("*")))
+            for _ in range(max(1, share // size // 8)):
+                there += _again(source, key, chance)
+                made += 1
+            if there >= files:
+                break
+    return made
+
+
+def _again(source: Path, key: re.Pattern[str], chance: random.Random) -> int:
+    """One more, under another key."""
+
+    def other(match: re.Match[str]) -> str:
+        if match[0] in ("scale_f32", "inlined"):
+            return f"{match[0]}_{chance.randrange(10**9)}"
+        digits = "0123456789abcdef" if re.fullmatch("[0-9a-f]+", match[0]) else "abcdefgh234567"
+        return "".join(chance.choice(digits) for _ in match[0])
+
+    target = source.with_name(key.sub(other, source.name))
+    if source.is_file():
+        shutil.copy2(source, target)
+        return 1
+    target.mkdir()
+    before, after = source.name, target.name
+    for path in source.iterdir():
+        name = path.name.replace(before, after)
+        if path.name == "build.ninja":
+            (target / name).write_text(path.read_text().replace(before, after))
+        elif path.name in ("manifest.json", "metadata.json", "kernel.cubin", "blob.bin"):
+            shutil.copy2(path, target / name)
+        else:
+            os.link(path, target / name)
+    return len(list(target.iterdir()))
+
+
+def figures(scratch: Path, files: int = FILES, times: int = TIMES) -> list[Figure]:
+    """Measure on such a machine, first with nothing kept, then once indexed."""
+    place, env = scratch / "machine", measure.environment(scratch)
+    place.mkdir()
+    machine(place, files)
+    os.sync()
+    # What was written a moment ago is proved again (walking.Proving).
+    written = time.time()
+    while time.time() < written + 4:
+        measure.run(measure.python(_WALK_AND_STAT, str(place)))
+    os.environ.update(env)
+    ls = [sys.executable, "-m", "torchkeeper", "ls", str(place), "--json"]
+    walk = measure.python(_WALK_AND_STAT, str(place))
+    found: dict[str, list[tuple[float, float]]] = {}
+    of = "os.walk and stat, start included"
+    for _ in range(times):
+        shutil.rmtree(scratch / "cache", ignore_errors=True)
+        first, bare = measure.run(ls, env), measure.run(walk).seconds
+        found.setdefault("ls, first time", []).append((first.seconds, bare))
+        found.setdefault("… once indexed", []).append((measure.run(ls, env).seconds, bare))
+        with Engine() as engine:
+            engine.call("overview", {"places": [str(scratch / "cache")]})  # and so is the program
+            seconds = _overview(engine, place)
+            found.setdefault("overview, once indexed by that", []).append((seconds, bare))
+    rows = []
+    for what, pairs in found.items():
+        ours, reference = (statistics.median(some) for some in zip(*pairs, strict=True))
+        most = MOST if what.startswith("overview") else None
+        rows.append(Figure(f"{files:,} files of twelve compilers: {what}", ours, reference, None,
+                           of, most))  # fmt: skip
+    return rows
+
+
+def _overview(engine: Engine, place: Path) -> float:
+    """Seconds that an overview takes."""
+    started = time.perf_counter()
+    engine.call("overview", {"places": [str(place)]})
+    return time.perf_counter() - started
+
+
+def main(files: int = FILES) -> int:
+    """Measure and print, with what else the machine had to do."""
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-bench-") as folder:
+        found = figures(Path(folder), files)
+    print("load:", *(f"{load:.1f}" for load in os.getloadavg()))
+    return 0 if measure.show(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else FILES))
