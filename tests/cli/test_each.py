@@ -147,6 +147,21 @@ def test_what_vllm_keeps_goes_to_its_own_folder(
     assert mine(Path(bare["HOME"]) / "dg") == mine(server / "deep_gemm")
 
 
+def test_an_extension_stays_that_pytorch_would_not_look_for(
+    tk: Tk, server: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    bundle = tmp_path / "b.torchcache"
+    ran = tk("export", server / "extensions", server / "deep_gemm", "-o", bundle, "--allow-secrets")
+    assert ran.code == 0, ran
+    ran = tk("import", bundle, "--into-each", "--trust", **bare)
+    assert ran.code == 0, ran
+    assert "PyTorch does not look for this extension there." in ran.out + ran.err
+    assert not (Path(bare["HOME"]) / ".cache" / "torch_extensions" / "plain").exists()
+    named = {**bare, "TORCH_EXTENSIONS_DIR": f"{bare['HOME']}/ext"}
+    assert tk("import", bundle, "--into-each", "--trust", **named).code == 0
+    assert mine(Path(bare["HOME"]) / "ext") == mine(server / "extensions")
+
+
 def test_the_home_of_a_cache(tmp_path: Path) -> None:
     """By a variable of its own; else what is there; else its first default."""
     env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")}

@@ -32,6 +32,7 @@ from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.messages.findings import Finding
+from torchkeeper.engine.messages.verdicts import VllmRow
 from torchkeeper.engine.protocol import TABLE, misfit
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
@@ -107,6 +108,8 @@ class SampleEngines(Engines):
         self.bare_there = False
         #: The sums of all places, and whether a server does not answer.
         self.overviewed: list[dict[str, Any]] = []
+        #: The keys of vLLM's in every place.
+        self.vllm: list[VllmRow] = []
         self.server_gone = False
         self._places = places
         self._read_only: set[str] = set()
@@ -375,6 +378,8 @@ class SampleEngines(Engines):
         if op == "overview":
             rows = self.overviewed
             return rows, sample_overview.result(rows, gone=self.server_gone)
+        if op == "vllm":
+            return self.vllm, {"count": len(self.vllm)}
         if op == "processes":
             return sample_profiles.PROCESSES, {"count": 2, "hidden": 3, "sees": "all"}
         if op in ("settings", "process_settings"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tests.shots import sample_kinds, samples
+from tests.shots import sample_kinds, sample_vllm, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_verifying import result
 from tests.shots.stage import Stage, turn
@@ -132,6 +132,23 @@ def _kinds(stage: Stage) -> None:
     stage.close(window)
 
 
+def _vllm(stage: Stage) -> None:
+    engines = SampleEngines(entries=sample_vllm.entries())
+    engines.vllm = sample_vllm.rows()
+    window = _open(stage, engines)
+    window.places.add(sample_vllm.PLACE)
+    window.places_pane.choose(sample_vllm.PLACE)
+    stage.take("inspector-keys", window, 2 * _REST)
+    first, second, other = engines.entries
+    window.table.select({second.identity})
+    turn(_REST)
+    _to_end(window)
+    stage.take("inspector-key", window)
+    window.table.select({first.identity, other.identity})
+    stage.take("inspector-two-keys", window, _REST)
+    stage.close(window)
+
+
 def _small(stage: Stage) -> None:
     window = _open(stage)
     _select(window, "fxgraph")
@@ -158,4 +175,5 @@ SCENES = {
     "secrets": _secrets,
     "nothing": _nothing,
     "kinds": _kinds,
+    "vllm": _vllm,
 }

@@ -162,6 +162,27 @@ def test_cancelled_leaves_no_trace(machine: Path, tmp_path: Path, checks: int) -
     assert [path.name for path in target.rglob("*")] == ["notes.txt"]
 
 
+def test_an_extension_does_not_go_where_pytorch_does_not_look(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its default has a folder for each Python and CUDA, the one of a variable has not."""
+    named, default = tmp_path / "named", tmp_path / ".cache" / "torch_extensions"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(named))
+    for cache, good, bad, code in (
+        (NAMELESS, named, default, "jit-of-named"),
+        ("torch_extensions", default, named, "jit-of-default"),
+    ):
+        bundle, before = tmp_path / f"{cache}.torchcache", mine(machine / cache)
+        carry(machine / cache, bundle)
+        kept = snapshot(bad) if bad.exists() else {}
+        assert carry(bundle, bad).codes == [code]
+        assert (snapshot(bad) if bad.exists() else {}) == kept
+        assert carry(bundle, good).codes == []
+        assert mine(good) == before
+
+
 def test_what_was_changed_there_is_kept(machine: Path, tmp_path: Path) -> None:
     bundle, target = tmp_path / "b.torchcache", tmp_path / "deep_gemm"
     carry(machine / "deep_gemm", bundle)

@@ -5,13 +5,11 @@ that is started with some variables finds what is there.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from torchkeeper.artifacts.vllm import HASHES, Factors
 from torchkeeper.cli import contract, looking, output
 from torchkeeper.cli.asking import Asker, engine_at
 from torchkeeper.client.engines import far
@@ -23,6 +21,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.verdict import vllm
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.vllm import Factors
     from torchkeeper.engine.messages.verdicts import VllmRow, VllmVariablesResult
 
 #: What check --against takes besides folders, files and profiles: this program's own variables.
@@ -62,8 +61,7 @@ class Tree(NamedTuple):
 
     @property
     def factors(self) -> Factors:
-        env, hashes = self.rows[0]["env"], self.rows[0]["hashes"]
-        return Factors(env, *(hashes.get(name, "") for name in HASHES))
+        return vllmwords.factors(self.rows[0])
 
     @property
     def about(self) -> TreeTold:
@@ -119,17 +117,8 @@ def show(args: argparse.Namespace) -> int:
                   say.size(row["bytes"])] for row in one.rows]  # fmt: skip
         output.table(["RANK", "PART", "PIECES", "FILES", "CONTENT"], cells, frozenset({3, 4}))
         for row in one.rows[1:]:
-            output.lines(_pieces_lacking(first, row))
+            output.lines(vllmwords.lacking(first, row))
     return contract.DONE
-
-
-def _pieces_lacking(a: VllmRow, b: VllmRow) -> list[str]:
-    """Lines on what only one of two ranks has of a part."""
-    if a["part"] != b["part"]:
-        return []
-    own, other = ({one["name"] for one in row["pieces"]} for row in (a, b))
-    return [f"Only {printable(row['rank'])} has {say.together(sorted(map(printable, some)), 4)}."
-            for row, some in ((a, own - other), (b, other - own)) if some]  # fmt: skip
 
 
 def explain(args: argparse.Namespace) -> int:
@@ -210,13 +199,9 @@ def _trees(args: argparse.Namespace, place: str) -> list[Tree]:
     with engine_at(args, scheme_of(place).machine(place)) as engine:
         asker = Asker(engine, args.json)
         asker.ask(protocol.VLLM, place=place)
-    found: dict[str, list[VllmRow]] = {}
-    for row in asker.rows:
-        about = {"env": row["env"], "hashes": row["hashes"]}
-        found.setdefault(json.dumps([row["folder"], about], sort_keys=True), []).append(row)
-    if not found:
+    if not asker.rows:
         raise user_error("vllm-keys-none", {"place": place})
-    return [Tree(place, rows) for rows in found.values()]
+    return [Tree(place, rows) for rows in vllmwords.together(asker.rows)]
 
 
 def _with_variables(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: What the caches of PyTorch, of Triton alone and of vLLM are called.
 PYTORCH, TRITON, VLLM = "PyTorch", "Triton", "vLLM"
-#: A variable of every program: that it is set says nothing of a cache.
-_COMMON = "XDG_CACHE_HOME"
 
 
 class Home(NamedTuple):
@@ -44,7 +42,7 @@ def home_of(title: str, env: Mapping[str, str] = os.environ) -> Home | None:
     named, default = list[Home](), list[Home]()
     for path, reason in _candidates(title, env):
         if os.path.isabs(path):
-            of_cache = reason.isupper() and reason != _COMMON
+            of_cache = reason.isupper() and reason != jits.COMMON
             (named if of_cache else default).append(Home(path, reason, os.path.isdir(path)))
     there = (home for home in default if home.there)
     return next(iter(named), None) or next(there, None) or next(iter(default), None)

@@ -18,7 +18,8 @@ class Form(NamedTuple):
     proof: the file that must be there too, as a template of the match of ``entry``, and how that
     begins (``head``); "" is the file itself. A crash leaves nothing else: these writers move whole
     folders, or write that file first. lock: the one that the writer takes for it, as a template.
-    kind: "lock" for what a writer leaves while it writes.
+    kind: "lock" for what a writer leaves while it writes. named: whether the compiler looks for it
+    only in a folder that a variable names, or only in its default; None for wherever its cache is.
     In ``files`` and ``head``, ``{name}`` is that name, in ``head`` ``{file}`` that of the file, and
     ``{rest}`` whatever is between; there and in ``proof`` ``{stem}`` is the file's without its end.
     """
@@ -30,6 +31,7 @@ class Form(NamedTuple):
     lock: str = ""
     kind: str = "jit"
     each: bool = False
+    named: bool | None = None
 
 
 class Cache(NamedTuple):

@@ -37,6 +37,8 @@ CACHES = (
     cuda.CACHE,
 )  # fmt: skip
 
+#: A variable of every program: that it is set says nothing of a cache.
+COMMON = "XDG_CACHE_HOME"
 #: What says why a folder is one of theirs (``Home.reason``).
 REASONS = frozenset(
     home[1:].partition("/")[0] if home.startswith("$") else cache.title
@@ -61,13 +63,21 @@ class Home(NamedTuple):
     reason: str
     cache: Cache
 
+    @property
+    def named(self) -> bool:
+        """Whether a variable names it, and not the folder of all programs' caches."""
+        return self.reason.isupper() and self.reason != COMMON
+
 
 class Own(NamedTuple):
-    """Whose a file is: the cache, what leads to that in the place, with a ``/``, and the rest."""
+    """Whose a file is: the cache, what leads to that in the place, with a ``/``, and the rest.
+    named: as of ``Form``.
+    """
 
     cache: Cache
     above: str
     path: str
+    named: bool | None
 
 
 class Proof(NamedTuple):
@@ -150,7 +160,7 @@ def own(path: str) -> Own | None:
     if found is None or found.form.kind != "jit":
         return None
     above = found.match["above"] or ""
-    return Own(found.cache, above, path[len(above) :])
+    return Own(found.cache, above, path[len(above) :], found.form.named)
 
 
 def of_folder(folder: str) -> Cache | None:

@@ -24,10 +24,11 @@ CACHE = Cache(
     r"torch_extensions",
     "torch_extensions",
     (
-        Form(_DEFAULT, rf"{_MADE}|main\.cpp|cuda\.cu|sycl\.sycl", _BUILD, _NINJA),
-        Form(_DEFAULT, _OBJECT, _BUILD, _NINJA + _NAMED),
-        Form(_NAME, _MADE, _BUILD, _NINJA),
-        Form(_NAME, _OBJECT, _BUILD, _NINJA + _NAMED),
+        Form(_DEFAULT, rf"{_MADE}|main\.cpp|cuda\.cu|sycl\.sycl", _BUILD, _NINJA,
+             named=False),
+        Form(_DEFAULT, _OBJECT, _BUILD, _NINJA + _NAMED, named=False),
+        Form(_NAME, _MADE, _BUILD, _NINJA, named=True),
+        Form(_NAME, _OBJECT, _BUILD, _NINJA + _NAMED, named=True),
     ),
     r"/torch_extensions/",
-)
+)  # fmt: skip

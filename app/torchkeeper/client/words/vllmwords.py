@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts.vllm import HASHES, Factors
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
@@ -36,6 +38,36 @@ _IDLE_ALL: Text = "they are in the key and cannot change code"
 _CODE: Text = "it is in the key and may change code"
 _HASH: Text = "it is made of {what}"
 _LACKS: Text = "one of both knows no such variable: another version of vLLM"
+
+
+def together(rows: Iterable[VllmRow]) -> list[list[VllmRow]]:
+    """Keys of a place, those with the same factors together: the ranks and parts of a model."""
+    found: dict[tuple[str, ...], list[list[VllmRow]]] = {}
+    for row in rows:
+        about = row["folder"], *(row["hashes"].get(name, "") for name in HASHES)
+        like = found.setdefault(about, [])
+        same = next((one for one in like if one[0]["env"] == row["env"]), None)
+        if same is None:
+            like.append([row])
+        else:
+            same.append(row)
+    return [one for like in found.values() for one in like]
+
+
+def factors(row: VllmRow) -> Factors:
+    """What a key was made of."""
+    return Factors(row["env"], *(row["hashes"].get(name, "") for name in HASHES))
+
+
+def lacking(a: VllmRow, b: VllmRow) -> list[str]:
+    """Lines on what only one of two ranks has of a part."""
+    if a["part"] != b["part"]:
+        return []
+    own, other = ({one["name"] for one in row["pieces"]} for row in (a, b))
+    only = (a, own - other), (b, other - own)
+    return [tr("Only {rank} has {names}.", rank=printable(row["rank"], _SHORT),
+               names=say.together(sorted(map(printable, some)), _NAMED))
+            for row, some in only if some]  # fmt: skip
 
 
 def sentence(found: Judged) -> str:

@@ -21,7 +21,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.split import LOWEST, NARROWEST
 from torchkeeper.gui.idle import every, once
-from torchkeeper.gui.inspector import details
+from torchkeeper.gui.inspector import details, vllm
 from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, RowsView, TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.table.rows import shown_name
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import EntryFile, EntryParams, Related
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import SumParams, SumResult
+    from torchkeeper.engine.messages.verdicts import VllmRow
 
 _NAME, _SIZE, _TIME = range(3)
 #: Milliseconds the selection has to rest before an engine is asked.
@@ -137,10 +138,13 @@ class Inspector(QFrame):
         self._about = About()
         self.detail: details.Detail | None = None
         self.related: details.Relatives | None = None
+        #: The keys of vLLM's in the place, where what is selected is about them.
+        self._keys: list[VllmRow] = []
         self._tickets: dict[str, int] = {}
         self._make()
         self._timer = once(self, self._settled, SETTLE_MS)
         self._counting: tuple[details.Counts, Iterator[Entry]] | None = None
+        self._sums: list[details.Section] = []
         self._count_timer = every(self, self._count)
         #: How long ago things were is said while they are shown.
         self.clock = every(self, self._tick, CLOCK_MS)
@@ -197,7 +201,10 @@ class Inspector(QFrame):
         self.several_title = forms.label("", "heading")
         self.several_title.setContentsMargins(12, 14, 12, 2)
         self._several = forms.page(forms.column(self.several_title, (self.several, 1), gap=0))
-        self.stack = forms.stack(self.blank, self.low_blank, self._one, self._several)
+        self.keys = details.FactsView(self.tr("Keys of vLLM in the place"))
+        self._place_page = forms.page(forms.column((self.keys, 1), gap=0, margin=(0, 8, 0, 0)))
+        pages = self.blank, self.low_blank, self._one, self._several, self._place_page
+        self.stack = forms.stack(*pages)
         self.setLayout(forms.column(self.stack, gap=0))
         self.setMinimumWidth(NARROWEST)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
@@ -259,6 +266,7 @@ class Inspector(QFrame):
             self._engines.forget(ticket)
         self._tickets.clear()
         self.detail = self.related = None
+        self._keys = []
         self.sharing.show_entry(self._place, None)
 
     def _settled(self) -> None:
@@ -267,6 +275,29 @@ class Inspector(QFrame):
             self._count_timer.start()
         elif self._entries:
             self._ask()
+        some = self._entries[:3]
+        if len(some) < 3 and (all(map(vllm.is_key, some)) if some else vllm.is_place(self._place)):
+            self._ask_keys()
+
+    def _ask_keys(self) -> None:
+        def more(rows: list[VllmRow]) -> None:
+            self._keys += rows[: vllm.KEPT - len(self._keys)]
+
+        self._keys = []
+        heard = Listener(rows=more, result=lambda _: self._show_keys())
+        params = {"place": self._place}
+        ask = self._engines.ask
+        self._tickets["keys"] = ask(protocol.VLLM, params, heard, shared=True, aside=True)
+
+    def _show_keys(self) -> None:
+        """What is known by now of vLLM's keys is said where the rest is."""
+        if self._entry is not None:
+            self._show_facts()
+        elif self._entries and not self._count_timer.isActive():
+            self.several.show_sections([*self._sums, *vllm.sections(self._keys, self._entries)])
+        elif not self._entries and self._keys:
+            self.keys.show_sections(vllm.sections(self._keys))
+            self.stack.setCurrentWidget(self._place_page)
 
     def _show_none(self) -> None:
         self._entry = None
@@ -296,7 +327,9 @@ class Inspector(QFrame):
         self._count_timer.stop()
         self._counting = None
         self.several_title.setText(self.tr("{} selected").format(counts.held))
-        self.several.show_sections(counts.sections())
+        self._sums = counts.sections()
+        keys = vllm.sections(self._keys, self._entries) if self._keys else []
+        self.several.show_sections([*self._sums, *keys])
         self.stack.setCurrentWidget(self._several)
         if counts.overlapping:
             self._ask_sum(counts)
@@ -395,6 +428,8 @@ class Inspector(QFrame):
         server = scheme_of(self._place).keeps_times
         self.summary.verdict.show_entry(self._entry, self._about)
         told = details.sections(self._entry, detail, listed, related, server=server)
+        if self._keys:
+            told += vllm.sections(self._keys, [self._entry])
         self.facts.show_sections(told)
 
     def _failed(self, error: UserError) -> None:

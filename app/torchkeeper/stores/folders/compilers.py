@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Iterable
@@ -47,10 +48,7 @@ class Homes:
 
     def _start(self, cache: Cache) -> str:
         root = self._root
-        if jits.is_called(cache, root) or any(
-            home.cache is cache and os.path.realpath(home.path) == root
-            for home in jits.homes(os.environ)
-        ):
+        if jits.is_called(cache, root) or self._named(cache):
             return ""
         names = _names(root)
         if (not names and len(self._whose) == 1) or _is_of(root, cache):
@@ -58,10 +56,27 @@ class Homes:
         there = (name for name in names if jits.is_called(cache, name))
         return f"{next(there, cache.folder)}/"
 
+    @functools.cached_property
+    def _homes(self) -> list[jits.Home]:
+        """What the folder is for programs with the variables of this process."""
+        every = jits.homes(os.environ)
+        return [home for home in every if os.path.realpath(home.path) == self._root]
+
+    def _named(self, cache: Cache) -> set[bool]:
+        """Whether a variable names the folder as this cache; nothing where it is not this cache's,
+        and both where a default is the one that is named.
+        """
+        return {home.named for home in self._homes if home.cache is cache}
+
     def check(self, item: Item, offered: Offered) -> None:
         """See that what proves that files are such a compiler's is there, or comes, too. Raises
-        Problem("payload-unreadable"): they would be taken there for a user's own.
+        Problem("payload-unreadable"): they would be taken there for a user's own; and
+        Problem("jit-of-named" | "jit-of-default") where its compiler has such files elsewhere.
         """
+        own = jits.own(item.files[0].path)
+        homes = self._named(own.cache) if own and own.named is not None else set()
+        if own and homes and own.named != (True in homes):  # a variable has the last word
+            raise Problem("jit-of-named" if own.named else "jit-of-default")
         for file in item.files:
             proof = proofs.elsewhere(file.path)
             if proof is not None:

@@ -182,6 +182,18 @@ WORDS: dict[str, Words] = {
         "It is cut off or damaged, or its name belongs to another kind of file.",
         "Purge it: PyTorch cannot use it either.",
     ),
+    "jit-of-named": Words(
+        "PyTorch does not look for this extension there.",
+        "It comes from a folder that TORCH_EXTENSIONS_DIR named; the default has a folder for each "
+        "Python and CUDA, and nothing tells which this one is for.",
+        "Import it into a folder that TORCH_EXTENSIONS_DIR names.",
+    ),
+    "jit-of-default": Words(
+        "PyTorch does not look for this extension there.",
+        "It comes from the default folder, which has one for each Python and CUDA; a folder that "
+        "TORCH_EXTENSIONS_DIR names has none of these.",
+        "Import it where that variable is not set, or name the folder py… in it.",
+    ),
     "payload-empty": Words(
         "The file is empty.", "Its writer was probably interrupted.", "Purge it."
     ),
