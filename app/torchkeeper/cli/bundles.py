@@ -188,7 +188,10 @@ def _inspect(args: argparse.Namespace, file: str) -> int:
 
 
 #: What is said of a file that is no bundle and no mega-cache.
-_NO_BUNDLE = frozenset({"not-a-bundle", "bundle-damaged", "bundle-more", "mega-cache-damaged"})
+_NO_BUNDLE = frozenset({
+    "not-a-bundle", "bundle-damaged", "bundle-more", "mega-cache-damaged", "bundle-is-package",
+    "bundle-is-exported",
+})  # fmt: skip
 
 
 def _another_form(args: argparse.Namespace, file: str, here: carrying.Here | None) -> bool:

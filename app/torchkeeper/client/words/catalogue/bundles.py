@@ -11,6 +11,21 @@ WORDS: dict[str, Words] = {
         "It does not begin like one of these.",
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
+    "bundle-is-package": Words(
+        "{file} is a package of AOTInductor, and neither a cache nor a bundle.",
+        "A program loads it whole: no entries are in it.",
+        "“torchkeeper inspect” shows what is in it, and whether it fits here.",
+    ),
+    "bundle-is-exported": Words(
+        "{file} is a package of torch.export, and neither a cache nor a bundle.",
+        "Nothing in it is compiled.",
+        "“torchkeeper inspect” shows what is in it.",
+    ),
+    "bundle-no-package": Words(
+        "{file} is no package of AOTInductor or torch.export, whatever it is called.",
+        "Every .pt2 is a zip file, and this is none.",
+        AGAIN,
+    ),
     "bundle-altered": Words(
         "{file} was changed after it was made.", "Its manifest describes another {part}.", AGAIN
     ),
