@@ -192,7 +192,8 @@ class Opened:
 
     own: those of its members that are OUR_OWN; size: bytes of all; manifest, sha256: a copy of what
     says what is in it; ``close`` lets go of it. Raises Problem("bundle-damaged", why=…) when made,
-    "bundle-is-package" and "bundle-is-exported" for what torch packed, and as ``Directory.checked``.
+    "bundle-is-package" and "bundle-is-exported" for what torch packed, and as
+    ``Directory.checked``.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

@@ -108,7 +108,8 @@ WORDS: dict[str, Words] = {
     "output-exists": Words(
         "{file} is there already.",
         "Nothing was replaced.",
-        "Choose another name, or choose to replace it.",
+        "Choose another name, or have it replaced: “export” without --no-clobber, “copy” with "
+        "--replace.",
     ),
     "copy-onto-itself": Words(
         "{place} cannot be copied onto itself.", remedy="Name another place to copy to."
@@ -130,8 +131,8 @@ WORDS: dict[str, Words] = {
         "Nothing was written, because secrets were found.",
         "These look like passwords or keys: {secrets}; number of entries: {entries}. Everybody who "
         "gets the entries can read them.",
-        "Redact them, leave those entries out, or keep them: Export and Copy to ask which, and "
-        "commands have --redact, --without-secrets and --allow-secrets.",
+        "Say whether they are redacted (--redact), those entries are left out (--without-secrets), "
+        "or all goes as it is (--allow-secrets); the window asks.",
     ),
     "dragged-secrets": Words(
         "Nothing was dragged out, because secrets were found.",
