@@ -70,7 +70,12 @@ def test_one_bundle_of_a_server_and_each_to_its_place(
     ):
         [line] = [one for one in dry.out.splitlines() if one.startswith(f"  {title} ")]
         assert f"{path} ({why}" in line
+        assert " new" in line
         assert not path.exists()
+    # The plan comes first, and the entries only where somebody asks for them.
+    assert dry.out.startswith("  DeepGEMM ")
+    assert "KIND" not in dry.out
+    assert "KIND" in tk("import", bundle, "--into-each", "--dry-run", "-v", **bare).out
     ran = tk("import", bundle, "--into-each", "--trust", "--json", **bare)
     assert ran.code == 0, ran
     told = {row["cache"]: row for row in ran.objects if "new" in row}
@@ -86,6 +91,10 @@ def test_one_bundle_of_a_server_and_each_to_its_place(
     assert paths(root / "inductor", "fxgraph") == paths(server / "inductor", "fxgraph")
     again = tk("import", bundle, "--into-each", "--trust", "--json", **bare)
     assert (again.result["entries"], again.result["exists"]) == (0, ran.result["entries"])
+    dry = tk("import", bundle, "--into-each", "--dry-run", **bare)
+    lines = dry.out.splitlines()
+    assert all(", nothing new" in line for line in lines[: len(told)])
+    assert "Nothing in it is new" in lines[-1]
 
 
 def test_without_trust_nothing_is_placed(
@@ -119,6 +128,7 @@ def test_what_has_no_home_stays_and_is_said(
     ran = tk("import", tmp_path / "b.torchcache", "--into-each", "--dry-run", **nowhere)
     [line] = [one for one in ran.out.splitlines() if one.startswith("  TileLang ")]
     assert "nothing on this machine says where" in line
+    assert ran.code == 4
     assert "DG_JIT_CACHE_DIR" in ran.out
     # And a folder that is read-only holds nothing up because one works there.
     here = tmp_path / "work"

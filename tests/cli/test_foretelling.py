@@ -102,7 +102,7 @@ def test_import_dry_run_foretells_and_changes_nothing(
     assert again.code == 0
     assert "Nothing in it is new" in again.out
     assert "what is there is kept" in again.out
-    assert f"; 32 other files without a verdict (torch {torch}, " in again.out
+    assert f"; 32 without a verdict (torch {torch}, " in again.out
     nothing = f"No entry in it is known to work here with torch {torch}.\n"
     assert again.err.startswith(nothing)
     inside = tk("inspect", bundle, "--json")

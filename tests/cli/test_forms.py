@@ -188,3 +188,32 @@ def test_an_object_that_is_cut_tells_no_libraries(kept_forms: Path, cut: int) ->
     # Headers that lead anywhere.
     wild = data[:32] + struct.pack("<Q", 1 << 60) + data[40:]
     assert forms.libraries(wild) is None
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "check", "import", "du"])
+def test_a_package_is_no_damaged_bundle(
+    tk: Tk, kept_forms: Path, tmp_path: Path, command: str
+) -> None:
+    file = kept_forms / "model.pt2"
+    more = ["--into", tmp_path / "into", "--trust"] if command == "import" else []
+    ran = tk(command, file, *more, *(["0" * 8] if command == "show" else []))
+    assert ran.code == 1
+    assert "is a package of AOTInductor" in ran.err
+    assert "“torchkeeper inspect” shows" in ran.err
+    assert "damaged" not in ran.err
+    ran = tk("ls", kept_forms / "exported.pt2")
+    assert (ran.code, "is a package of torch.export" in ran.err) == (1, True)
+
+
+def test_what_is_called_a_package_and_is_none_is_said_so(
+    tk: Tk, kept_forms: Path, tmp_path: Path
+) -> None:
+    text, cut = tmp_path / "notes.pt2", tmp_path / "cut.pt2"
+    text.write_text("no zip\n")
+    cut.write_bytes((kept_forms / "model.pt2").read_bytes()[:-2000])
+    for command in ("inspect", "ls"):
+        ran = tk(command, text)
+        assert (ran.code, "Every .pt2 is a zip file, and this is none." in ran.err) == (1, True)
+        ran = tk(command, cut)
+        assert ran.code == 1
+        assert "It is not a complete zip file: its end may be missing." in ran.err

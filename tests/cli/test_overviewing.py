@@ -67,7 +67,7 @@ def test_a_table_for_people(tk: Tk, fixture_cache: Path, tmp_path: Path, torch_p
     ran = tk("overview", fixture_cache, link, "--env", torch_python)
     assert ran.code == 0
     lines = ran.out.splitlines()
-    head = "PLACE ENTRIES CONTENT COMPILE USABLE TRASH ON DISK FREE"
+    head = "PLACE ENTRIES CONTENT COMPILE USABLE OTHER FILES TRASH ON DISK FREE"
     assert " ".join(lines[0].split()) == head
     assert lines[1].startswith(f"{fixture_cache} ")
     assert "36.0 s  0 of 12" in lines[1]

@@ -93,7 +93,9 @@ def test_without_a_verdict_it_says_why_and_what_to_do(qtbot: QtBot) -> None:
         click(qtbot, card.button)
     assert asked.args == ["environments"]
     card.show_entry(plain._replace(kind="code"), About(unjudged="None are asked for."))
-    assert "no verdict of their own" in card.why.toPlainText()
+    assert "no verdict of its own" in card.why.toPlainText()
+    card.show_entry(plain._replace(kind="jit"), About(unjudged="None are asked for."))
+    assert card.why.toPlainText().strip() == "Nobody can tell whether its compiler will use it."
     assert not card.button.isVisible()
 
 

@@ -32,6 +32,13 @@ def test_free_space_is_said_of_a_place_only_where_it_is_little() -> None:
     assert Standing(free=10**8, total=10**12).beside == "100 MB free"
 
 
+def test_what_a_place_takes_counts_what_is_no_entry() -> None:
+    driver = Standing(entries=0, size=0, other=2 * 10**9)
+    assert driver.held == "2.0 GB"
+    assert driver.lines == ["0 entries, 0 B of content", "2.0 GB in files that are no entries"]
+    assert len(Standing(entries=1, size=5).lines) == 1
+
+
 def test_no_layout_leaves_a_button_less_than_its_text_takes(qtbot: QtBot) -> None:
     button = forms.button("Save this log in a file")
     page = forms.page(forms.row(button))

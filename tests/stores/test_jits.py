@@ -22,10 +22,12 @@ from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.engine.purging import check_is_cache
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.preconditions import Strange
 from torchkeeper.stores.reader import Reader
 
 __all__ = ["forks", "tk"]
@@ -392,6 +394,38 @@ def test_of_what_nobody_has_described_nothing_is_taken(machine: Path) -> None:
     assert paths(place, "unknown") == mine
     assert purge(place, insisted=True) == []
     assert snapshot(place, only=mine) == before
+    for folder, code in ((place, "place-undescribed"), (machine / ".nv", "place-no-cache")):
+        with pytest.raises(Problem, match=code):
+            check_is_cache(str(folder), Strange(9, 9, 1, 1))
+
+
+def test_it_counts_in_what_a_place_takes(tk: Tk, machine: Path) -> None:
+    place = machine / ".nv" / "ComputeCache"
+    for path in place.rglob("index"):
+        path.write_bytes(bytes(40_000_000))
+    ran = tk("overview", place, COLUMNS="200")
+    [head, row] = [one for one in ran.out.splitlines() if one.startswith(("PLACE", str(place)))]
+    assert "OTHER FILES" in head
+    assert "40.0 MB" in row
+    ran = tk("purge", place, "--dry-run")
+    assert ran.code == 1
+    assert "is the cache of the CUDA driver" in ran.err
+    assert "CUDA_CACHE_MAXSIZE" in ran.err
+    assert "Name the cache folder itself" not in ran.err
+
+
+def test_nobody_is_said_to_need_one(tk: Tk, machine: Path, torch_python: str) -> None:
+    place = machine / FLASHINFER
+    key = min(items(place), key=lambda item: item.path).key
+    ran = tk("explain", place, key, "--env", torch_python)
+    assert ran.code == 0, ran
+    assert "no verdict: Nobody can tell whether its compiler will use it." in ran.out
+    assert "Written by: FlashInfer 0.7.2" in ran.out
+    assert "GPU: 90a" in ran.out
+    assert "needs it" not in ran.out
+    ran = tk("check", place, "--env", torch_python)
+    assert "without a verdict" in ran.out
+    assert "other file" not in ran.out
 
 
 def test_a_program_that_may_use_one() -> None:

@@ -188,7 +188,10 @@ def _inspect(args: argparse.Namespace, file: str) -> int:
 
 
 #: What is said of a file that is no bundle and no mega-cache.
-_NO_BUNDLE = frozenset({"not-a-bundle", "bundle-damaged", "bundle-more", "mega-cache-damaged"})
+_NO_BUNDLE = frozenset({
+    "not-a-bundle", "bundle-damaged", "bundle-more", "mega-cache-damaged", "bundle-is-package",
+    "bundle-is-exported",
+})  # fmt: skip
 
 
 def _another_form(args: argparse.Namespace, file: str, here: carrying.Here | None) -> bool:
@@ -246,10 +249,12 @@ def judged(counts: JudgeResult | None, here: carrying.Here | None) -> dict[str, 
     return {**(counts or UNJUDGED), "judged_by": by}
 
 
-def print_inside(inside: Inside) -> None:
-    rows = listing.Rows(json=False)
-    rows.add(inside.entries)
-    rows.end()
+def print_inside(inside: Inside, entries: bool = True) -> None:
+    """What is in a file. entries: also each of them."""
+    if entries:
+        rows = listing.Rows(json=False)
+        rows.add(inside.entries)
+        rows.end()
     if not screen.now.header:
         return
     listed, here = inside.listed, inside.here

@@ -50,8 +50,9 @@ EXITS = (
         "process-not-python", "profile-unreadable", "server-", "socket-", "password-", "ssh-",
         "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
     )),
-    Exit(4, "partly", "The command did a part; standard error lists what it left out. For doctor "
-         "and config check: the worst finding is a warning."),
+    Exit(4, "partly", "The command did a part, and could not do the rest; standard error says why. "
+         "What a target cannot hold by what it is is listed as left, and does not count. For "
+         "doctor and config check: the worst finding is a warning."),
     Exit(5, "errors", "For doctor and config check: a finding is an error."),
 )  # fmt: skip
 
@@ -106,7 +107,7 @@ def beyond(command: str) -> str:
     """What the help of a command says of its statuses; "" of one with those of all only."""
     if not (numbers := BEYOND.get(command)):
         return ""
-    said = ["4 if something is left out"]
+    said = ["4 if a part could not be done"]
     if len(numbers) > 1:
         said = [f"{n} for {'errors' if n == ERRORS else 'warnings'}" for n in numbers]
     return f"Exit status: {', '.join(said)}; for others see “torchkeeper help exit-status”."

@@ -97,7 +97,12 @@ def _verdict(args: argparse.Namespace) -> int:
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with asking(args) as asker:
         asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
-    rows = _of_key(asker.rows, args.key, args.place)
+        rows = _of_key(asker.rows, args.key, args.place)
+        others = any(row["kind"] == "jit" for row in rows) and not args.json
+        if others:
+            asker.ask(protocol.SHOW, place=args.place, key=rows[0]["key"])
+    shown = [what["shown"] for what in asker.findings if "shown" in what]
+    facts = {one["entry"]["path"]: one["facts"] for one in shown}
     for number, row in enumerate(rows):
         if args.json:
             output.emit({**row, "python": python, "environment": env["torch"]})
@@ -105,6 +110,9 @@ def _verdict(args: argparse.Namespace) -> int:
         if number:
             output.line()
         _print_verdict(row, env)
+        for fact in told("jit", facts.get(row["path"], {})):
+            for value in fact.values:
+                output.line(f"{fact.label}: {printable(value)}")
     return int(any(row["verdict"] in _BAD for row in rows))
 
 
@@ -126,7 +134,7 @@ def _print_verdict(row: msg.CheckRow, env: Env) -> None:
     here = printable(f"in {env.get('executable')}, torch {env.get('torch')}")
     verdict = row["verdict"]
     if verdict is None:
-        output.line(f"no verdict: the entry that needs it has one ({here})")
+        output.line(f"no verdict: {verdicts.none(entry.kind)}")
         return
     output.line(f"{verdict} {here}")
     if verdict == "usable":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import leaving, looking, output, signing, streams
+from torchkeeper.cli import contract, leaving, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.bundles import (
     TRUST,
@@ -98,9 +98,9 @@ def _import(args: argparse.Namespace) -> int:
     return code
 
 
-def _tell(inside: Sequence[Inside]) -> None:
+def _tell(inside: Sequence[Inside], rows: bool = True) -> None:
     for told in inside:
-        print_inside(told)
+        print_inside(told, rows)
     warn(inside)
 
 
@@ -186,8 +186,8 @@ def _import_each(args: argparse.Namespace) -> int:
             if not args.dry_run:
                 check_policy(file, one)
         trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
-        if not args.json and (args.dry_run or not trusted):
-            _tell([look_inside(args, file, here()) for file in args.files])
+        shown = not args.json and (args.dry_run or not trusted)
+        inside = [look_inside(args, file, here()) for file in args.files] if shown else []
         with (
             asking(args, machine) if machine else nullcontext(asker) as to,
             ferry.sent(machine, args.files, to.carried) as at,
@@ -195,8 +195,10 @@ def _import_each(args: argparse.Namespace) -> int:
             files = [at[file] for file in args.files]
             found: bundles.CachesResult = to.ask(CACHES, files=files)
             rows = [_named(machine, row) for row in found["caches"]]
-            if not args.json:
+            if not args.json and not args.dry_run:
                 _print(rows)
+            if inside and not args.dry_run:
+                _tell(inside, screen.now.verbose)
             if not args.dry_run:
                 for place in (row["into"] for row in rows if row["into"]):
                     protected.check(place)
@@ -216,8 +218,12 @@ def _import_each(args: argparse.Namespace) -> int:
                 if done and not args.dry_run:  # each cache arrives whole or not at all
                     output.note(f"What was placed before stays: {', '.join(done)}.")
                 raise
+    if inside and args.dry_run:
+        _print(rows, {cache: one["entries"] for cache, one in done.items()})
+        _tell(inside, screen.now.verbose)
     whole = {name: sum(one[name] for one in done.values()) for name in _SUMMED}
-    return to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+    code = to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+    return code or contract.partly(done, any(not row["into"] for row in rows))
 
 
 _SUMMED = ("entries", "files", "bytes", "exists", "renamed")
@@ -256,11 +262,14 @@ def _named(machine: str, row: bundles.CacheRow) -> bundles.CacheRow:
     return {**row, "into": (far.name_of(machine, into) or None) if into else None}
 
 
-def _print(rows: list[bundles.CacheRow]) -> None:
+def _print(rows: list[bundles.CacheRow], new: Mapping[str, int] | None = None) -> None:
+    """Where each cache goes. new: how many of its entries are new there, where that is known."""
     width = max((len(row["cache"]) for row in rows), default=0)
     for row in rows:
         why = row["reason"] if (row["reason"] or "").isupper() else "its default"
         where = f"{row['into']} ({why}{'' if row['there'] else ', which is not there yet'})"
         if not row["into"]:
             where = "stays: nothing on this machine says where this cache is"
+        elif new is not None:
+            where += f", {new.get(row['cache'], 0) or 'nothing'} new"
         output.line(printable(f"  {row['cache']:<{width}}  {held(row)}  {where}"))

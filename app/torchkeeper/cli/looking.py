@@ -528,5 +528,5 @@ def _orphans_of(orphans: Orphans) -> str:
     if orphans["whole"]:
         return f"Of these {found}: “ls --all --filter is:orphan” says why." if some else ""
     if not some:
-        return "“ls” reads them and tells which are orphans."
+        return "“ls” reads the entries, and tells which of them nothing needs."
     return f"Of these at least {found}; “ls” reads the entries and finds the others."

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The headings of its tables: of places, of kinds, and of what could go.
 _SUMS = ("ENTRIES", "CONTENT", "COMPILE", "USABLE")
-_PLACES = ("PLACE", *_SUMS, "TRASH ON DISK", "FREE")
+_PLACES = ("PLACE", *_SUMS, "OTHER FILES", "TRASH ON DISK", "FREE")
 _KINDS = ("KIND", *_SUMS)
 _GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", output.COMMAND)
 #: Those that make room on a terminal: what they say is said elsewhere, too.
@@ -335,17 +335,19 @@ def _print(heard: Overview, told: list[PlaceTold], how: How) -> None:
     for place in told:
         if place.problem is not None:
             said = "counted above" if place.left_out else "cannot be looked at"
-            rows.append([place.place, *"-----", said])
+            rows.append([place.place, *"------", said])
             continue
         trash, free = say.size(place.trash_bytes) if place.trash_bytes else "-", "-"
         if place.free_bytes is not None and place.total_bytes is not None:
             free = f"{say.size(place.free_bytes)} of {say.size(place.total_bytes)}"
-        rows.append([place.place, *_cells(parts.get(place.place, Totals())), trash, free])
+        one = parts.get(place.place, Totals())
+        rows.append([place.place, *_cells(one), _beside(one), trash, free])
     if len(rows) > 1:
         size = sum(place.trash_bytes for place in told)
-        rows.append(["total", *_cells(heard.totals), say.size(size) if size else "-", ""])
+        trash, beside = say.size(size) if size else "-", _beside(heard.totals)
+        rows.append(["total", *_cells(heard.totals), beside, trash, ""])
     if rows:
-        _table(_PLACES, rows, frozenset({1, 2, 3, 4, 5, 6}))
+        _table(_PLACES, rows, frozenset({1, 2, 3, 4, 5, 6, 7}))
     kinds = heard.groups("kind")
     if kinds:
         _gap()
@@ -373,6 +375,11 @@ def _cells(one: Totals) -> list[str]:
     usable = f"{one.usable:,} of {one.judged:,}" if one.judged else "-"
     compiled = say.seconds(one.compile_s) if one.timed else "-"
     return [f"{one.entries:,}", say.size(one.bytes), compiled, usable]
+
+
+def _beside(one: Totals) -> str:
+    """The content of what is no entry: locks, headers, and files that nobody knows."""
+    return say.size(one.apart_bytes) if one.apart_bytes else "-"
 
 
 def _print_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:

@@ -47,8 +47,7 @@ def form(session: Session, params: msg.FormParams, report: Report) -> msg.FormRe
                 problem.params.setdefault("file", path)
                 raise
             except (zipfile.BadZipFile, OSError, UnicodeDecodeError) as e:
-                why = str(e) or type(e).__name__
-                raise Problem("bundle-damaged", file=path, why=why) from e
+                raise Problem("bundle-damaged", file=path, why=parts.INCOMPLETE) from e
         stream.seek(0)
         if head[:1] == b"\x80":
             return _saved(session, stream.read(_MAX_PICKLE + 1), env, report)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import protocol
 from torchkeeper.engine.session import (
@@ -278,8 +279,13 @@ def _more(session: Session, select: Select, others: Dying) -> dict[str, Amount]:
 
 
 def check_is_cache(place: str, strange: Strange | None) -> None:
-    """Raises Problem("place-no-cache") of a folder that is mostly a user's own files."""
+    """Raises Problem("place-no-cache") of a folder that is mostly a user's own files, and
+    "place-undescribed" of the cache of a compiler that says of none of its files what it is.
+    """
     if strange is not None and strange.of and strange.most:
+        if cache := jits.undescribed(place):
+            size, title = strange.size, cache.title
+            raise Problem("place-undescribed", place=place, cache=title, size_bytes=size)
         raise Problem(
             "place-no-cache", place=place, size_bytes=strange.size, total_bytes=strange.total
         )

@@ -173,6 +173,18 @@ def is_called(cache: Cache, path: str) -> bool:
     return re.fullmatch(rf"(?:.*/)?(?:{cache.names})", path) is not None
 
 
+def undescribed(path: str) -> Cache | None:
+    """Whose cache a folder is of whose files nobody has said what they are."""
+    return next((cache for cache in CACHES if not cache.forms and _is_home(cache, path)), None)
+
+
+def _is_home(cache: Cache, path: str) -> bool:
+    real = os.path.realpath(path)
+    return is_called(cache, real) or any(
+        home.cache is cache and os.path.realpath(home.path) == real for home in homes(os.environ)
+    )
+
+
 def is_alone(path: str) -> bool:
     """Whether a file's folder has many entries: each is one file."""
     found = _found(path)

@@ -94,7 +94,13 @@ _COUNTED: dict[str, Text] = {
     "unknown": "{n} unknown",
     "broken": "{n} broken",
 }
-_WITHOUT: Nouns = ("{n} other file without a verdict", "{n} other files without a verdict")
+_WITHOUT: Nouns = ("{n} without a verdict", "{n} without a verdict")
+#: Why there is none, of what is counted apart, and by the kind of entries.
+_NO_ENTRY: Text = "It is no entry: no program looks it up."
+_NONE: dict[str, Text] = {
+    "code": "It has no verdict of its own; the entry that needs it has one.",
+    "jit": "Nobody can tell whether its compiler will use it.",
+}
 #: A value that Python reads as it is written.
 _PLAIN = re.compile(r"True|False|None|-?[0-9]{1,9}(?:\.[0-9]{1,9})?|'[A-Za-z0-9_., -]{0,60}'")
 _MAX_NAMED = 3
@@ -113,6 +119,11 @@ def factor(name: str) -> str:
         if name.startswith(prefix):
             return name[len(prefix) : -1]
     return name
+
+
+def none(kind: str) -> str:
+    """Why what is of a kind has no verdict (``artifacts.entry.WITHOUT_VERDICT``), in a sentence."""
+    return tr(_NONE.get(kind, _NO_ENTRY))
 
 
 def unreadable(*values: object) -> bool:

@@ -105,9 +105,7 @@ class VerdictCard(QFrame):
         reasons = why is not None and bool(why.reasons or why.to_meet)
         if entry.verdict is None:
             if entry.kind in WITHOUT_VERDICT:
-                return self.tr(
-                    "These files have no verdict of their own; the entries that need them do."
-                )
+                return verdicts.none(entry.kind)
             return about.unjudged or self.tr("Not checked yet.")
         if entry.verdict == "usable":
             return self.tr("Programs with this environment’s defaults find it.")

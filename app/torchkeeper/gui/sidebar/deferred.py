@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QDir, QObject, QPoint, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
-from torchkeeper.artifacts.entry import COUNTED_APART
+from torchkeeper.artifacts.entry import holds
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
@@ -172,8 +172,9 @@ class Gauge(QObject):
         """seen: whether somebody sees the list. busy: whether others look at places."""
         super().__init__(context.window)
         self._context, self._seen, self._busy = context, seen, busy
-        #: Entries and bytes of places; what was found to be unknown is None.
-        self._held: dict[str, tuple[int, int] | None] = {}
+        #: Entries, their bytes, and those of what is no entry, of places; what was found to be
+        #: unknown is None.
+        self._held: dict[str, tuple[int, int, int] | None] = {}
         self._room: dict[str, tuple[int, int]] = {}
         self._trouble: dict[str, str] = {}
         self._silent: set[str] = set()
@@ -209,10 +210,10 @@ class Gauge(QObject):
         if listing.error is not None:
             self.fail(place, listing.error)
         elif result is not None:
-            self.told(place, result["entries"], result["bytes"])
+            self.told(place, result["entries"], result["bytes"], result.get("apart_bytes", 0))
 
-    def told(self, place: str, entries: int, size: int) -> None:
-        self._held[place] = entries, size
+    def told(self, place: str, entries: int, size: int, other: int = 0) -> None:
+        self._held[place] = entries, size, other
         self._trouble.pop(place, None)
         self._tell_soon()
 
@@ -227,7 +228,7 @@ class Gauge(QObject):
             if one.failed and one.problem is not None:
                 self.fail(one.place, one.problem)
             elif one.problem is None:
-                self.told(one.place, one.entries, one.bytes)
+                self.told(one.place, one.entries, one.bytes, one.apart_bytes)
             if one.free_bytes is not None and one.total_bytes is not None:
                 self.told_room(one.place, one.free_bytes, one.total_bytes)
 
@@ -308,8 +309,9 @@ class Gauge(QObject):
             QTimer.singleShot(0, self, self._measure)
 
         def found(result: DuResult) -> None:
-            own = [one for one in result["kinds"] if one["kind"] not in COUNTED_APART]
-            self.told(path, sum(one["entries"] for one in own), sum(one["bytes"] for one in own))
+            sizes = {one["kind"]: (one["entries"], one["bytes"]) for one in result["kinds"]}
+            held = holds(sizes)
+            self.told(path, held["entries"], held["bytes"], held["apart_bytes"])
             over()
 
         def failed(error: UserError) -> None:
@@ -330,10 +332,11 @@ class Gauge(QObject):
         known = {}
         for place in places.places:
             path = place.path
-            entries, size = (self._held.get(path) if place.exists else None) or (None, None)
+            held = (self._held.get(path) if place.exists else None) or (None, None, 0)
+            entries, size, other = held
             free, total = self._room.get(path) or (None, None)
             trouble, silent = self._trouble.get(path, ""), path in self._silent
-            standing = Standing(entries, size, free, total, trouble, silent)
+            standing = Standing(entries, size, free, total, trouble, silent, other=other)
             if (job := filling.get(path)) is not None:
                 part = job.fraction()
                 standing = standing._replace(filling=-1.0 if part is None else part, job=job.title)

@@ -19,7 +19,8 @@ class Standing(NamedTuple):
     """What is known of a place beside where it is; None for what is not. entries, size: what it
     held when somebody last looked. free, total: bytes of its file system. trouble: why it could not
     be read, in a few words. silent: its disk does not answer. filling: how much of the job that
-    writes into it is done, -1 where nobody knows; job: what that is called.
+    writes into it is done, -1 where nobody knows; job: what that is called. other: bytes of what it
+    held that is no entry.
     """
 
     entries: int | None = None
@@ -30,6 +31,7 @@ class Standing(NamedTuple):
     silent: bool = False
     filling: float | None = None
     job: str = ""
+    other: int = 0
 
     @property
     def low(self) -> bool:
@@ -45,7 +47,7 @@ class Standing(NamedTuple):
     @property
     def held(self) -> str:
         """What it holds, in a few letters."""
-        return "" if self.size is None else say.size(self.size)
+        return "" if self.size is None else say.size(self.size + self.other)
 
     @property
     def beside(self) -> str:
@@ -64,6 +66,8 @@ class Standing(NamedTuple):
         if self.size is not None and self.entries is not None:
             count = say.count(self.entries, "entry", "entries")
             lines.append(f"{count}, {say.content(self.size)}")
+            if self.other:
+                lines.append(_tr("{} in files that are no entries").format(say.size(self.other)))
         if self.free is not None:
             line = _tr("{} of {} free") if self.total else _tr("{} free")
             line = line.format(say.size(self.free), say.size(self.total or 0))

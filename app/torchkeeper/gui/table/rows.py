@@ -124,7 +124,9 @@ def verdict_tip(entry: Entry) -> str:
     """The verdict and why, in a sentence or two."""
     if entry.verdict is None:
         if entry.kind in WITHOUT_VERDICT:
-            return _tr("Has no verdict of its own; the entry that needs it has one")
+            from torchkeeper.client.words import verdicts  # the window starts without it
+
+            return verdicts.none(entry.kind)
         return _tr("Not checked yet")
     said = {
         "usable": _tr("A program with this environment's defaults finds it"),

@@ -53,7 +53,8 @@ class Bundle(Store):
     there is a signature, which nobody has checked yet (bundles.signing).
 
     Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged", "bundle-more",
-    "bundle-altered", "bundle-newer", "mega-cache-damaged", "not-a-bundle".
+    "bundle-altered", "bundle-newer", "mega-cache-damaged", "not-a-bundle", "bundle-no-package" for
+    what is called as a package of torch and is none, and as ``parts.Opened``.
     """
 
     signable = True
@@ -100,7 +101,8 @@ class Bundle(Store):
             self.format = "torchcache"
             self._take_bundle(report)
         else:
-            raise Problem("not-a-bundle", file=self.path)
+            package = self.path.endswith(".pt2")
+            raise Problem("bundle-no-package" if package else "not-a-bundle", file=self.path)
         self._items = in_order(self._items)
         self.total = len(self._items)
 

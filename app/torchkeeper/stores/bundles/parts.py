@@ -15,9 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedRandom, BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
 
-from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts import forms, manifest, megacache
 from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, instruction_sets, key_of
 from torchkeeper.artifacts.entry import Problem
@@ -179,12 +180,20 @@ _MAX_NAME = 2048
 _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 
 
+#: Why a zip cannot be read that was cut off.
+INCOMPLETE = "It is not a complete zip file: its end may be missing"
+#: What is said of a file that is a package of torch, by its form; members that are looked at.
+_OTHERS: dict[forms.Form, str] = {"pt2": "bundle-is-package", "exported": "bundle-is-exported"}
+_MOST_OF_PACKAGE = 20_000
+
+
 class Opened:
     """A bundle with a manifest, open for reading.
 
     own: those of its members that are OUR_OWN; size: bytes of all; manifest, sha256: a copy of what
     says what is in it; ``close`` lets go of it. Raises Problem("bundle-damaged", why=…) when made,
-    and as ``Directory.checked``.
+    "bundle-is-package" and "bundle-is-exported" for what torch packed, and as
+    ``Directory.checked``.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -195,11 +204,13 @@ class Opened:
                 self.size += one.size
                 if one.name in OUR_OWN:
                     self.own[one.name] = one
+            form = None if manifest.NAME in self.own else self._form()
         except (zipfile.BadZipFile, OSError, UnicodeDecodeError) as e:
-            why = "It is not a complete zip file: its end may be missing"
-            raise Problem("bundle-damaged", why=why) from e
+            raise Problem("bundle-damaged", why=INCOMPLETE) from e
         listed = self.own.get(manifest.NAME)
         if listed is None:
+            if form:
+                raise Problem(_OTHERS[form])
             raise Problem("bundle-damaged", why="It has no manifest")
         if listed.size > (manifest.MAX_SIZE if listed.as_it_is else manifest.MAX_PACKED):
             raise Problem("bundle-damaged", why="Its manifest is too large")
@@ -211,6 +222,18 @@ class Opened:
 
     def close(self) -> None:
         self.manifest.close()
+
+    def _form(self) -> forms.Form | None:
+        """What it is without a manifest: a package of torch, by its mark; else None."""
+        names = [one.name for one in islice(self.directory, _MOST_OF_PACKAGE)]
+        root = names[0].partition("/")[0] + "/" if names else ""
+        mark = next((one for one in self.directory if one.name == root + forms.MARK), None)
+        if mark is None or mark.size > len(forms.MARKED) + 2:
+            return None
+        copy, _ = self.read(mark)
+        with copy:
+            marked = copy.read().strip() == forms.MARKED
+        return forms.package([x.removeprefix(root) for x in names]).form if marked else None
 
     def read(self, one: Member) -> tuple[BinaryIO, str]:
         """A copy of a member that is not too large, and its sha256: whoever writes to the bundle

@@ -11,6 +11,21 @@ WORDS: dict[str, Words] = {
         "It does not begin like one of these.",
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
+    "bundle-is-package": Words(
+        "{file} is a package of AOTInductor, and neither a cache nor a bundle.",
+        "A program loads it whole: no entries are in it.",
+        "“torchkeeper inspect” shows what is in it, and whether it fits here.",
+    ),
+    "bundle-is-exported": Words(
+        "{file} is a package of torch.export, and neither a cache nor a bundle.",
+        "Nothing in it is compiled.",
+        "“torchkeeper inspect” shows what is in it.",
+    ),
+    "bundle-no-package": Words(
+        "{file} is no package of AOTInductor or torch.export, whatever it is called.",
+        "Every .pt2 is a zip file, and this is none.",
+        AGAIN,
+    ),
     "bundle-altered": Words(
         "{file} was changed after it was made.", "Its manifest describes another {part}.", AGAIN
     ),
@@ -93,7 +108,8 @@ WORDS: dict[str, Words] = {
     "output-exists": Words(
         "{file} is there already.",
         "Nothing was replaced.",
-        "Choose another name, or choose to replace it.",
+        "Choose another name, or have it replaced: “export” without --no-clobber, “copy” with "
+        "--replace.",
     ),
     "copy-onto-itself": Words(
         "{place} cannot be copied onto itself.", remedy="Name another place to copy to."
@@ -115,8 +131,8 @@ WORDS: dict[str, Words] = {
         "Nothing was written, because secrets were found.",
         "These look like passwords or keys: {secrets}; number of entries: {entries}. Everybody who "
         "gets the entries can read them.",
-        "Redact them, leave those entries out, or keep them: Export and Copy to ask which, and "
-        "commands have --redact, --without-secrets and --allow-secrets.",
+        "Say whether they are redacted (--redact), those entries are left out (--without-secrets), "
+        "or all goes as it is (--allow-secrets); the window asks.",
     ),
     "dragged-secrets": Words(
         "Nothing was dragged out, because secrets were found.",

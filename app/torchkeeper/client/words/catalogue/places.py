@@ -68,6 +68,12 @@ WORDS: dict[str, Words] = {
         "Name the cache folder itself. If a cache lies right here, name the kinds to purge: "
         "--filter kind:fxgraph,aotautograd,code,triton.",
     ),
+    "place-undescribed": Words(
+        "{place} is the cache of the {cache}, and Torchkeeper purges nothing in it.",
+        "Nobody has published what its files are ({size_bytes}), so none is taken for an entry.",
+        "It removes old ones by itself: CUDA_CACHE_MAXSIZE says how much it keeps. To free the "
+        "room, end the programs that use it and remove the folder: it is filled again.",
+    ),
     "place-not-server": Words(
         "{place} is not a Redis server.", remedy="Give an address such as redis://localhost:6379/0."
     ),
