@@ -26,7 +26,7 @@ from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui import theme
-from torchkeeper.gui.activity.shown import JobStrip
+from torchkeeper.gui.activity.shown import JobStrip, asked
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
@@ -169,6 +169,43 @@ def test_nothing_is_replaced_unasked(
     idle(qtbot, window)
     with Bundle(str(mine), Report()) as bundle:
         assert len(bundle.items()) == window.jobs.jobs[0].result["entries"]
+
+
+def test_several_places_go_into_one_file(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, kernels: Path, tmp_path: Path
+) -> None:
+    window = open_window(kernels)
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.settings.setValue(EXPORTED_TO, str(tmp_path))
+    dialog = ask(qtbot, window)
+    assert dialog.plan is not None
+    alone, name = dialog.plan["entries"], dialog.target.file.text()
+    [other] = [one for one in dialog.others.items() if one.text(1) == str(kernels)]
+    assert str(fixture_cache) not in {one.text(1) for one in dialog.others.items()}
+    other.setCheckState(0, Qt.CheckState.Checked)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert dialog.target.file.text() == str(tmp_path / "server.torchcache")
+    assert dialog.title.text().endswith(" and 1 other place")
+    assert dialog.plan["entries"] > alone
+    other.setCheckState(0, Qt.CheckState.Unchecked)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert (dialog.plan["entries"], dialog.target.file.text()) == (alone, name)
+    mine = tmp_path / "mine.torchcache"
+    dialog.target.file.setText(str(mine))
+    other.setCheckState(0, Qt.CheckState.Checked)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert dialog.target.path == str(mine), "a name that the user gave stays"
+    planned = dialog.plan["size"]
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    [job] = window.jobs.jobs
+    assert job.state is State.DONE, list(job.log)
+    assert mine.stat().st_size == planned
+    with Bundle(str(mine), Report()) as bundle:
+        held = {item.path.rpartition("/")[2] for item in bundle.items()}
+    assert held >= {path.name for path in kernels.iterdir() if path.is_dir()}
+    assert kernels.name in dict(asked(job))["From"]
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ STATES = {
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "
-    "export-reading export-unreadable export-nothing export-secrets export-redacted",
+    "export-several export-reading export-unreadable export-nothing export-secrets export-redacted",
     "import": "import-one import-several import-bad import-same import-no-room "
     "import-new-folder import-no-target import-reading import-comparing import-stale "
     "import-asking import-naming import-threads import-signed import-strange",

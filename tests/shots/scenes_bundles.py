@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtCore import Qt
+
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import EXPORTED, IMPORTED
@@ -36,6 +38,7 @@ def _export_choice(stage: Stage) -> None:
         assert dialog is not None
         dialog.target.file.setText(file)
         stage.dialog(f"export-{name}", dialog, _TYPED)
+    _several(stage)
     _secrets(stage)
     engines.silent.add("plan_export")
     engines.progress["plan_export"] = (12.0, 36.0, "entries")
@@ -58,6 +61,18 @@ def _export_choice(stage: Stage) -> None:
     dialog.target.file.setText(_FILE)
     engines.entries = [entry for entry in engines.entries if entry.kind == "lock"]
     stage.dialog("export-nothing", dialog, _TYPED)
+    stage.close(window)
+
+
+def _several(stage: Stage) -> None:
+    window = stage.window(SampleEngines(), settings={EXPORTED_TO: _BUNDLES})
+    for place in ("/home/ada/.triton/cache", "/home/ada/.deep_gemm", "/home/ada/.tilelang/cache"):
+        window.places.add(place)
+    dialog = window.flows.export()
+    assert dialog is not None
+    for item in dialog.others.items()[:2]:
+        item.setCheckState(0, Qt.CheckState.Checked)
+    stage.dialog("export-several", dialog, _TYPED)
     stage.close(window)
 
 

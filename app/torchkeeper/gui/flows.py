@@ -450,6 +450,7 @@ class Flows(QObject):
                 place, what, output, replace, builders, secrets, key, needs
             ),
             context.machines.of(place),
+            [one for one in context.places.beside(place) if one.exists and one.path != place],
         ))  # fmt: skip
 
     def copy(self, into: str | None = None) -> CopyDialog | None:

@@ -315,7 +315,7 @@ def asked(job: Job) -> list[tuple[str, str]]:
     """What a job was asked to do: names and values."""
     params = job.asked
     rows = [
-        (_tr("From"), _paths([params.get("source")])),
+        (_tr("From"), _paths([params.get("source"), *params.get("beside", ())])),
         (_tr("Files"), _paths(params.get("files") or ())),
         (_tr("Into") if job.traits.fills else _tr("Place"), _paths([job.place])),
         (_tr("File"), _paths([params.get("output")])),

@@ -52,7 +52,7 @@ _TO_TAKE_BACK = 15.0
 #: Parameters that name places; one that is a server may need a password first. Those that name
 #: several; and those that name files where the places are.
 _PLACES = ("place", "into", "source", "target")
-_SEVERAL = ("nearest", "places")
+_SEVERAL = ("nearest", "places", "also")
 _FILES = ("output", "files")
 #: What besides is on a machine, of one operation alone.
 _ALSO = {TARGET: ("path",), KNOW: ("python",)}

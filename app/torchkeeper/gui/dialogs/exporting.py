@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QDir, QSettings
+from PySide6.QtCore import QCoreApplication, QDir, QSettings, Qt
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client import carrying
@@ -22,15 +22,17 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.verdicts.environments import Environments
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, lists
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles as messages
     from torchkeeper.verdict.probed import Env
 
-#: Torch versions and devices that are named one by one.
-_NAMED = 4
+#: Torch versions and devices that are named one by one; and rows of places that are seen at once.
+_NAMED, _ROWS = 4, 3
+#: What a bundle of several places is called at first.
+_SEVERAL = "server.torchcache"
 
 #: The entries, whether with what they need, the file, whether it may be replaced, how an
 #: environment builds native objects, what becomes of secrets, and the key to sign with.
@@ -53,8 +55,11 @@ class ExportDialog(WorkDialog):
         name: str,
         start: Start,
         environments: Environments,
+        others: Sequence[Place] = (),
     ) -> None:
-        """counts: the chosen entries, and all. environments: one may have built native objects."""
+        """counts: the chosen entries, and all. environments: one may have built native objects.
+        others: places on the same machine, whose entries can go into the same file.
+        """
         super().__init__(parent, 640, "bundle")
         self.setWindowTitle(self.tr("Export"))
         self._engines, self._settings, self._place = engines, settings, place
@@ -66,13 +71,15 @@ class ExportDialog(WorkDialog):
         self.plan: messages.PlanExportResult | None = None
         self.error: UserError | None = None
         self._plan_of = Latest(engines, self)
+        self._file, self.others = name, _Others(others)
         folder = str(settings.value(EXPORTED_TO) or "") or QDir.homePath()
         file, browse = os.path.join(folder, name), self.tr("&Browse…")
         self.target = BundleFile(engines, file, self.tr("Export to"), browse)
         self._make()
         self.target.changed.connect(self._say)
         self._ask()
-        self.resize_within(680, 680)
+        others = self.others.height() if self.others.items() else 0
+        self.resize_within(680, 680 + others)
         self.target.setFocus()
 
     def _make(self) -> None:
@@ -90,6 +97,7 @@ class ExportDialog(WorkDialog):
         for box in (self.needed, self.whole):
             box.setVisible(bool(self._chosen.select))
             box.toggled.connect(lambda *_: self._ask())
+        self.others.itemChanged.connect(lambda *_: self._turn())
         self.lacking = forms.label("", "warning", wrap=True)
         self.secrets = SecretChoice()
         self.secrets.changed.connect(self._say)
@@ -97,6 +105,8 @@ class ExportDialog(WorkDialog):
         self.key.changed.connect(self._say)
         self.go = forms.button(self.tr("E&xport"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
+        if self.others.items():
+            forms.field(layout, self.tr("Also &everything of"), self.others)
         forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, 4)
         forms.field(layout, self.tr("Bundle &file"), self.target)
         layout.addSpacing(4)
@@ -108,11 +118,20 @@ class ExportDialog(WorkDialog):
 
     @property
     def _selection(self) -> Selection:
-        return Selection() if self.whole.isChecked() else self._chosen
+        chosen = Selection() if self.whole.isChecked() else self._chosen
+        return chosen._replace(also=self.others.ticked)
 
     @property
     def _needs(self) -> bool:
         return bool(self._selection.select) and self.needed.isChecked()
+
+    def _turn(self) -> None:
+        """What a file of several places is called follows, unless the user has named it."""
+        folder, name = os.path.split(self.target.file.text())
+        new = _SEVERAL if self.others.ticked else self._file
+        if name != new and name in (_SEVERAL, self._file):
+            self.target.file.setText(os.path.join(folder, new))
+        self._ask()
 
     def _ask(self) -> None:
         self.plan, self.error = None, None
@@ -121,6 +140,7 @@ class ExportDialog(WorkDialog):
         self.table.fill([])
         params: messages.PlanExportParams = {
             "place": self._place,
+            "also": self.others.ticked,
             "select": self._selection.select,
             "needs": self._needs,
             "builders": carrying.builders(self._maker),
@@ -166,10 +186,14 @@ class ExportDialog(WorkDialog):
         count = plan["entries"] if plan else self._counts[self.whole.isChecked()]
         entries = say.count(count, "entry", "entries")
         needs = count - self._counts[0]
-        # Where some cannot be held, how many are needed is not known by this.
-        if plan and self._needs and needs > 0 and not self.secrets.stays:
+        # Where some cannot be held, or others go along, how many are needed is not known by this.
+        alone = not (self.secrets.stays or self.others.ticked)
+        if plan and self._needs and needs > 0 and alone:
             self.needed.setText(needed_text(needs))
-        title = self.tr("Export {} from {}").format(entries, self._name)
+        more = len(self.others.ticked)
+        name = several(more, "{name} and {n} other place", "{name} and {n} other places",
+                       name=self._name) if more else self._name  # fmt: skip
+        title = self.tr("Export {} from {}").format(entries, name)
         if self.error:
             title = self.error.what.removesuffix(".")
         elif plan and not count:
@@ -283,6 +307,28 @@ class ExportDialog(WorkDialog):
     def choose_again(self) -> None:
         self._ask()
         super().choose_again()
+
+
+class _Others(lists.Table):
+    """Places, of which those that are ticked go along."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        name, path = self.tr("Place"), self.tr("Path or address")
+        super().__init__(self.tr("Other places that go into the same file"), [name, path])
+        lists.columns(self, (220, 0), 1)
+        self._paths = [place.path for place in places]
+        for place in places:
+            texts = printable(place.title, 60), printable(place.path, 4096)
+            item = lists.line(texts, tips=(1,))
+            item.setCheckState(0, Qt.CheckState.Unchecked)
+            self.addTopLevelItem(item)
+        self.setFixedHeight(36 + 26 * min(len(places), _ROWS))
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        """Their paths."""
+        rows = zip(self._paths, self.items(), strict=True)
+        return tuple(x for x, one in rows if one.checkState(0) is Qt.CheckState.Checked)
 
 
 def maker_of(environments: Environments) -> Env | None:

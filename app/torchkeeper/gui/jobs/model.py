@@ -46,10 +46,13 @@ _ALL: Select = {}
 
 
 class Selection(NamedTuple):
-    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
+    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line. also:
+    other places, all of which goes, too.
+    """
 
     select: Select = _ALL
     hold: tuple[tuple[str, str], ...] = ()
+    also: tuple[str, ...] = ()
 
     @staticmethod
     def of(entries: Sequence[Entry]) -> Selection:
@@ -62,13 +65,13 @@ class Selection(NamedTuple):
 
 class Asked(TypedDict, total=False):
     """What a job was asked for. recipes: BUILTIN, files and folders. limit_s: seconds that a
-    variant may take. jobs: processes at a time. source: the place that entries come from; files,
-    output: the bundles that are read and written. key: what signs. offer_prepare: whether programs
-    would have to wait for a header. mark: what a place was like before it was verified.
-    made_threads: how many threads a bundle was made with. warm: variants that are left out, each as
-    its recipe and its name. paths: of the recipes, as they were read; before: for each what it is
-    called, and how many of its variants are left out. also: those of the purges begun with it that
-    are done. command: of a program. new: whether the place was not listed before.
+    variant may take. jobs: processes at a time. source: the place that entries come from; beside:
+    others; files, output: the bundles that are read and written. key: what signs. offer_prepare:
+    whether programs would have to wait for a header. mark: what a place was like before it was
+    verified. made_threads: how many threads a bundle was made with. warm: variants that are left
+    out, each as its recipe and its name. paths: of the recipes, as they were read; before: for each
+    what it is called, and how many of its variants are left out. also: those of the purges begun
+    with it that are done. command: of a program. new: whether the place was not listed before.
     """
 
     device: str | None
@@ -80,6 +83,7 @@ class Asked(TypedDict, total=False):
     recipes: Sequence[str]
     python: str
     source: str
+    beside: Sequence[str]
     files: list[str]
     output: str
     key: str

@@ -278,15 +278,10 @@ class Operations(QObject):
         name. needs: what the entries need goes with them.
         """
         params: messages.ExportParams = {
-            "place": place,
-            "output": output,
-            "select": selection.select,
-            "replace": replace,
-            "builders": builders,
-            "secrets": secrets,
-            "needs": needs,
-        }
-        asked: Asked = {"source": place, "output": output}
+            "place": place, "also": selection.also, "output": output, "select": selection.select,
+            "replace": replace, "builders": builders, "secrets": secrets, "needs": needs,
+        }  # fmt: skip
+        asked: Asked = {"source": place, "beside": selection.also, "output": output}
         machine = far.machine_of(place)
         if key:
             params["sign"], asked["key"] = not machine, key  # of another machine, what came is
