@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import jits as bench
 from tests.cli.conftest import Tk, forks, tk
 from tests.hostile.bundles import manifest as told
 from tests.hostile.bundles import whole
@@ -48,6 +49,8 @@ __all__ = ["forks", "machine", "serving", "tk"]
 
 #: Locks and logs are of use where they are only.
 SCRATCH = {"kind-not-portable"}
+#: Files of a big machine.
+MANY = 10_000
 
 
 def mine(place: Path, below: str = "") -> dict[str, tuple[object, ...]]:
@@ -335,3 +338,29 @@ def test_a_bundle_tells_whose_each_is(machine: Path, tmp_path: Path) -> None:
         owners = {own.cache.title for x in bundle.items() if (own := known.own(x.files[0].path))}
     assert owners == {one.title for one in known.CACHES if one.forms}
     assert os.path.basename(FLASHINFER) == "flashinfer"
+
+
+@pytest.mark.slow
+def test_a_big_machine_of_every_kind_to_the_byte(tmp_path: Path) -> None:
+    """Exported, imported, purged and undone: each kind and all of it."""
+    place, bundle, target = tmp_path / "machine", tmp_path / "b.torchcache", tmp_path / "t"
+    place.mkdir()
+    bench.machine(place, MANY)
+    before = mine(place)
+    assert len(before) > MANY * 0.99
+    carry(place, bundle)
+    carry(bundle, target)
+    below = {"torch": ("torch/kernels", "jiterator"), "workspace": (FLASHINFER, "flashinfer")}
+    for first in {path.partition("/")[0] for path in before}:
+        there, name = below.get(first, (first, first))
+        here = mine(place / there)
+        assert mine(target / name) == here
+        assert purge(place / there) == []
+        assert items(place / there) == []
+        undo(place / there)
+        assert mine(place / there) == here
+    assert mine(place) == before
+    assert purge(place) == []
+    assert items(place) == []
+    undo(place)
+    assert mine(place) == before

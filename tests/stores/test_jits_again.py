@@ -4,17 +4,21 @@ file with the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.stores.test_jits import DECODE, FLASHINFER, THERE, machine, paths, serving
 from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import protocol
+from torchkeeper.engine.overviewing import overview
+from torchkeeper.engine.session import Session
 from torchkeeper.stores.folders import index as indexing
 from torchkeeper.stores.folders import walking
 from torchkeeper.stores.folders.folder import Folder
@@ -58,7 +62,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walking, "_SETTLED", -3_600_000_000_000)
 
 
-@contextmanager
+@contextlib.contextmanager
 def kept(place: Path, file: str) -> Iterator[Index]:
     index = Index(str(place), file, proofs=True)
     try:
@@ -199,3 +203,31 @@ def test_entries_that_are_read_by_themselves_leave_what_was_proved(
     index = indexing.Index(str(place), file)
     index.finish()
     assert counted.by(lambda: told(place, file)) == []
+
+
+def test_an_overview_opens_nothing_once_indexed(
+    machine: Path, file: str, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(protocol.INDEX, file)
+
+    def asked() -> list[tuple[object, object]]:
+        report = Rows()
+        with contextlib.closing(Session()) as session:
+            overview(session, {"places": [str(machine)]}, report)
+        return sorted(report.jits)
+
+    first = asked()
+    assert first
+    for _ in range(2):
+        assert counted.by(lambda: first == asked() or pytest.fail("not the same")) == []
+
+
+class Rows(Report):
+    """Hears what an overview says of these entries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jits: list[tuple[object, object]] = []
+
+    def rows(self, rows: Any) -> None:
+        self.jits += [(x["entries"], x["bytes"]) for x in rows if x.get("kind") == "jit"]
