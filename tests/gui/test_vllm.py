@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot
@@ -62,6 +63,14 @@ def test_a_place_of_vllm_says_what_its_keys_are(
     assert f"Only {PORT} differs (" in said(qtbot, inspector.several, PORT)
     window.table.clearSelection()
     said(qtbot, inspector.keys, other.name)
+    # And it follows what happens there.
+    shutil.rmtree(other)
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: other.name not in inspector.keys.toPlainText(), timeout=PATIENCE)
+    said(qtbot, inspector.keys, one.name)
+    shutil.rmtree(one)
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(inspector.blank.isVisible, timeout=PATIENCE)
 
 
 def test_of_other_places_it_says_nothing(

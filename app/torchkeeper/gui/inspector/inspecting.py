@@ -50,7 +50,7 @@ class Inspecting(QObject):
             inspector.tell_about(About(*named, here.unjudged))
         inspector.summary.measured.tell(verified.of(place) if verified else None)
         inspector.offer_first(self.tr("Select the first") if context.entries.count else "")
-        inspector.select(context.place, context.listing.is_folder, selected)
+        inspector.select(context.place, context.listing.is_folder, selected, context.entries.rows)
 
     def _export(self, redact: bool) -> None:
         """Export the entry that is shown; ``redact``: without what was found in it."""

@@ -133,6 +133,7 @@ class Inspector(QFrame):
         self._engines, self._lookup = engines, lookup
         self._place = self._root = ""
         self._entries: list[Entry] = []
+        self._rows = 0
         #: What is shown in full, or being asked for.
         self._entry: Entry | None = None
         self._about = About()
@@ -209,14 +210,19 @@ class Inspector(QFrame):
         self.setMinimumWidth(NARROWEST)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
-    def select(self, place: str | None, is_folder: bool, entries: list[Entry]) -> None:
-        """What is selected now. Cheap when nothing changed."""
+    def select(
+        self, place: str | None, is_folder: bool, entries: list[Entry], rows: int = 0
+    ) -> None:
+        """What is selected now, of so many rows. Cheap when nothing changed."""
         place = place or ""
         self._root = place if is_folder else ""
         if (place, entries) != (self._place, self._entries):
             self._place, self._entries = place, entries
             if self.isVisible():
                 self._changed()
+        elif rows != self._rows and not entries and self.isVisible():
+            self._timer.start()  # the keys in the place may be others
+        self._rows = rows
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -284,6 +290,7 @@ class Inspector(QFrame):
             self._keys += rows[: vllm.KEPT - len(self._keys)]
 
         self._keys = []
+        self._engines.forget(self._tickets.get("keys"))
         heard = Listener(rows=more, result=lambda _: self._show_keys())
         params = {"place": self._place}
         ask = self._engines.ask
@@ -298,6 +305,8 @@ class Inspector(QFrame):
         elif not self._entries and self._keys:
             self.keys.show_sections(vllm.sections(self._keys))
             self.stack.setCurrentWidget(self._place_page)
+        elif not self._entries:
+            self._suit_blank()
 
     def _show_none(self) -> None:
         self._entry = None

@@ -311,7 +311,8 @@ WORDS: dict[str, Words] = {
     "nothing-recorded": Words(
         "Entries of kind “{kind}” record nothing that could be compared.",
         "Neither their name nor their content tells the factors of their key.",
-        "FX graphs, AOTAutograd entries, Triton kernels and autotune results can be compared.",
+        "FX graphs, AOTAutograd entries, Triton kernels and autotune results can be compared. What "
+        "makes keys of vLLM differ, the inspector says, and explain of two of their folders.",
     ),
     "nothing-near": Words(
         "There is no other entry of kind “{kind}” to compare {key} with.",
