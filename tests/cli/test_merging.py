@@ -16,7 +16,9 @@ from tests.cli.conftest import Tk
 from tests.conftest import DATA, RunPlain
 from tests.vllm import tree
 from torchkeeper.artifacts import megacache
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import flat_pgo_key
+from torchkeeper.cli.bundles import made_in
 
 
 def artifacts(file: Path) -> list[tuple[str, str, bytes]]:
@@ -141,6 +143,30 @@ def test_a_folder_and_a_mega_cache_become_a_bundle(
     assert tk("import", made, "--into", tmp_path / "t", "--trust").code == 0
     for path in folder.glob("fxgraph/*/*/*"):
         assert (tmp_path / "t" / path.relative_to(folder)).read_bytes() == path.read_bytes()
+
+
+def test_a_bundle_of_several_origins_names_them(
+    tk: Tk, tmp_path: Path, kept_291: Path, kept_215: Path
+) -> None:
+    parts = []
+    for number, place in enumerate((kept_291, kept_215 / "cache")):
+        parts.append(tmp_path / f"{number}.torchcache")
+        ran = tk("export", place, "-o", parts[-1], "--filter", "kind:fxgraph", "--allow-secrets")
+        assert ran.code == 0, ran
+    both, same = tmp_path / "both.torchcache", tmp_path / "same.torchcache"
+    assert tk("export", *parts, "-o", both, "--allow-secrets").code == 0
+    assert tk("export", parts[0], parts[0], "-o", same, "--allow-secrets").code == 0
+    [line] = [x for x in tk("inspect", both).out.splitlines() if x.startswith("  made in")]
+    # Graphs of torch 2.15 for the CPU record none.
+    assert line.endswith("  torch 2.9.1+cu128, and graphs that do not say by which torch")
+    told = [Entry("fxgraph", "f", None, 1, 1, torch=one) for one in ("2.9.1", "2.13.0", "2.9.1")]
+    assert made_in(None, told) == "torch 2.13.0, torch 2.9.1"
+    assert made_in(None, []) == "not known"
+    [line] = [x for x in tk("inspect", same).out.splitlines() if x.startswith("  made in")]
+    assert line.startswith("  made in  torch 2.9.1")
+    ran = tk("import", both, "--into", tmp_path / "new", "--trust")
+    assert ran.code == 0
+    assert "“undo” takes back purges only" in ran.err
 
 
 def test_a_mega_cache_says_what_it_cannot_hold(tk: Tk, tmp_path: Path, kept_291: Path) -> None:

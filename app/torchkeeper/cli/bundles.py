@@ -214,6 +214,10 @@ def _another_form(args: argparse.Namespace, file: str, here: carrying.Here | Non
     return True
 
 
+#: Versions of torch that are named where a bundle is of several.
+_ORIGINS = 4
+
+
 def look_inside(
     args: argparse.Namespace, file: str, here: carrying.Here | None, leaks: bool = False
 ) -> Inside:
@@ -261,7 +265,7 @@ def print_inside(inside: Inside, entries: bool = True) -> None:
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**listed, 'trash': None})}")
-    output.line(f"  made in  {_made_in(listed.get('made_in'))}")
+    output.line(f"  made in  {made_in(listed.get('made_in'), inside.entries)}")
     output.line(f"  signed   {printable(signed_by(listed['signature']))}")
     objects = carrying.lines(carrying.claims_of(listed))
     for name, value in [*objects, *runnable.lines(inside.runnable)]:
@@ -281,9 +285,15 @@ def warn(inside: Sequence[Inside]) -> None:
         output.note(printable(said))
 
 
-def _made_in(facts: MadeIn | None) -> str:
+def made_in(facts: MadeIn | None, entries: Sequence[Entry]) -> str:
+    """Where a bundle was made; of several of which it was made, each torch that entries tell."""
     if not facts:
-        return "not known"
+        told = sorted({f"torch {one.torch}" for one in entries if one.torch})
+        more = [f"and {len(told) - _ORIGINS} more"] if len(told) > _ORIGINS else []
+        graphs = (one for one in entries if one.kind in ("fxgraph", "aotautograd"))
+        if told and any(one.torch is None for one in graphs):
+            more.append("and graphs that do not say by which torch")
+        return printable(", ".join([*told[:_ORIGINS], *more])) or "not known"
     cuda = f"CUDA {facts['cuda']}" if facts["cuda"] else ""
     threads = f"{facts['threads']} threads" if facts["threads"] else ""
     gpus = facts["gpus"] or ["no GPU recorded"]

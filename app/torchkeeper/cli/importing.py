@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages import entries as entries_msg
 
+#: What is said after one, as “undo” is not for it.
+_TAKEN_BACK = (
+    "“undo” takes back purges only; “torchkeeper purge” with a --filter removes what was imported."
+)
 #: What the end of an import into several folders calls them.
 _WHERE = "the folders of its caches"
 
@@ -94,7 +98,7 @@ def _import(args: argparse.Namespace) -> int:
             )  # fmt: skip
     code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
     if answer["entries"] and not args.json:
-        output.notes(carrying.advice(abouts, env))
+        output.notes([*carrying.advice(abouts, env), _TAKEN_BACK])
     return code
 
 
@@ -223,6 +227,8 @@ def _import_each(args: argparse.Namespace) -> int:
         _tell(inside, screen.now.verbose)
     whole = {name: sum(one[name] for one in done.values()) for name in _SUMMED}
     code = to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+    if whole["entries"] and not args.json and not args.dry_run:
+        output.notes([_TAKEN_BACK])
     return code or contract.partly(done, any(not row["into"] for row in rows))
 
 

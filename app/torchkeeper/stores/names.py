@@ -136,8 +136,6 @@ class Path(Scheme):
             from torchkeeper.stores.bundles.bundle import Bundle
 
             return Bundle(place, report)
-        if place.endswith((SUFFIX, MEGA_SUFFIX)) and not os.path.lexists(place):
-            raise Problem("file-missing", file=place)
         from torchkeeper.stores.folders.folder import Folder
 
         return Folder(place)
