@@ -78,8 +78,8 @@ class ExportDialog(WorkDialog):
         self._make()
         self.target.changed.connect(self._say)
         self._ask()
-        others = self.others.height() if self.others.items() else 0
-        self.resize_within(680, 680 + others)
+        more = self.others.height() if self.others.items() else 0
+        self.resize_within(680, 680 + more)
         self.target.setFocus()
 
     def _make(self) -> None:
