@@ -18,6 +18,8 @@ from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
 from tests.stores.bundles.test_signing import sign
 from torchkeeper.client import signers
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.engine.protocol import EXPORT
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.jobs.model import State
@@ -317,3 +319,53 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
     finally:
         signers.require(False)
         Path(signers.signers_file()).unlink(missing_ok=True)
+
+
+def test_each_cache_goes_to_its_own_place(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, kernels: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    bundle, inductor, triton = tmp_path / "server.torchcache", tmp_path / "i", tmp_path / "t"
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(triton))
+    with Engine() as engine:
+        places = {"place": str(fixture_cache), "also": [str(kernels)]}
+        engine.call(EXPORT, {**places, "output": str(bundle), "secrets": "allow"})
+    window = open_window()
+    dialog = look(qtbot, window, inductor, bundle)
+    qtbot.waitUntil(lambda: bool(dialog.each.rows), timeout=PATIENCE)
+    assert not dialog.each.on and dialog.each.box.isVisible()
+    dialog.each.box.click()
+    shown = [[one.text(n) for n in range(3)] for one in dialog.each.table.items()]
+    assert shown == [
+        ["PyTorch", str(inductor), "TORCHINDUCTOR_CACHE_DIR, which is not there yet"],
+        ["Triton", str(triton), "TRITON_CACHE_DIR, which is not there yet"],
+    ]
+    assert not dialog.target.isEnabled()
+    assert dialog.news.text().startswith("2 caches go to where this machine has them")
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    whole = sum(row["entries"] for row in dialog.each.rows)
+    assert dialog.go.text() == f"I&mport {whole} entries"
+    assert dialog.compared is None, "that is of one place"
+    assert not inductor.exists() and not triton.exists()
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    jobs = {job.place: job for job in window.jobs.jobs}
+    assert set(jobs) == {str(inductor), str(triton)}
+    assert {job.state for job in jobs.values()} == {State.DONE}
+    assert {one.name for one in triton.iterdir() if one.is_dir()} >= {
+        one.name for one in kernels.iterdir() if one.is_dir()
+    }
+    assert jobs[str(inductor)].result["entries"] > 0
+    assert {str(inductor), str(triton)} <= {one.path for one in window.places.places}
+
+
+def test_where_all_is_of_one_cache_the_choice_is_not_there(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "one.torchcache"
+    make(fixture_cache, bundle)
+    dialog = look(qtbot, open_window(), tmp_path / "other", bundle)
+    qtbot.waitUntil(lambda: bool(dialog.each.rows), timeout=PATIENCE)
+    assert not dialog.each.isVisible()
+    dialog.reject()

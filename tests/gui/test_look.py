@@ -167,7 +167,7 @@ STATES = {
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "
     "export-several export-reading export-unreadable export-nothing export-secrets export-redacted",
     "import": "import-one import-several import-bad import-same import-no-room "
-    "import-new-folder import-no-target import-reading import-comparing import-stale "
+    "import-new-folder import-each import-no-target import-reading import-comparing import-stale "
     "import-asking import-naming import-threads import-signed import-strange",
     "export-signed": "export-signed-key export-signed-token export-signed-agent "
     "export-no-openssh export-key-gone",

@@ -454,6 +454,8 @@ class SampleEngines(Engines):
                 return [], {"needs": [], "missing": [], "needed_by": []}
         if op == "facts":
             return [], {"entries": 0}
+        if op == "caches":
+            return [], {"caches": samples.caches("server" in str(params["files"]))}
         if op == "hold":
             return [], {"held": len(params["items"])}
         if op in ("plan_export", "compare", "target", "copy"):

@@ -140,6 +140,19 @@ def entries(long: bool = False) -> list[Entry]:
     return made
 
 
+def caches(server: bool) -> list[dict[str, Any]]:
+    """The caches of a bundle; of all that a server needs, several."""
+    rows = [
+        ("PyTorch", "/tmp/torchinductor_ada", "default", True, 33, 5_000_000),
+        ("DeepGEMM", "/home/ada/.deep_gemm", "DG_JIT_CACHE_DIR", True, 12, 2_100_000),
+        ("TileLang", None, None, False, 3, 640_000),
+        ("Triton", "/home/ada/.triton/cache", "triton-default", False, 41, 3_300_000),
+    ]
+    names = "cache", "into", "reason", "there", "entries", "bytes"
+    some = (dict(zip(names, row, strict=True)) for row in (rows if server else rows[:1]))
+    return [{**one, "files": one["entries"]} for one in some]
+
+
 def _device(kind: str, name: str) -> str | None:
     if kind in ("lock", "pgo"):
         return None

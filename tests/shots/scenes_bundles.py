@@ -111,6 +111,10 @@ def _import_choice(stage: Stage) -> None:
         turn(0.05)
         dialog.target.combo.setEditText(into)
         stage.dialog(f"import-{name}", dialog, _TYPED)
+    dialog = window.flows.open_import(["/home/ada/bundles/server.torchcache"])
+    turn(_TYPED)
+    dialog.each.box.click()
+    stage.dialog("import-each", dialog, _TYPED)
     engines.silent.add("list")
     stage.dialog("import-reading", window.flows.open_import(files[:1]))
     engines.silent = {"compare"}

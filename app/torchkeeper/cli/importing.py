@@ -23,7 +23,7 @@ from torchkeeper.cli.bundles import (
     trusts,
     warn,
 )
-from torchkeeper.client import carrying
+from torchkeeper.client import carrying, homes
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import protected
 from torchkeeper.client.signers import check_policy
@@ -198,7 +198,7 @@ def _import_each(args: argparse.Namespace) -> int:
         ):
             files = [at[file] for file in args.files]
             found: bundles.CachesResult = to.ask(CACHES, files=files)
-            rows = [_named(machine, row) for row in found["caches"]]
+            rows = homes.named(machine, found["caches"])
             if not args.json and not args.dry_run:
                 _print(rows)
             if inside and not args.dry_run:
@@ -262,20 +262,12 @@ def _counts(some: bundles.Counts) -> dict[str, int]:
     return {"entries": some["entries"], "files": some["files"], "bytes": some["bytes"]}
 
 
-def _named(machine: str, row: bundles.CacheRow) -> bundles.CacheRow:
-    """The same with the name that its folder has here."""
-    into = row["into"]
-    return {**row, "into": (far.name_of(machine, into) or None) if into else None}
-
-
 def _print(rows: list[bundles.CacheRow], new: Mapping[str, int] | None = None) -> None:
     """Where each cache goes. new: how many of its entries are new there, where that is known."""
     width = max((len(row["cache"]) for row in rows), default=0)
     for row in rows:
-        why = row["reason"] if (row["reason"] or "").isupper() else "its default"
-        where = f"{row['into']} ({why}{'' if row['there'] else ', which is not there yet'})"
-        if not row["into"]:
-            where = "stays: nothing on this machine says where this cache is"
-        elif new is not None:
+        why = homes.why(row)
+        where = f"{row['into']} ({why})" if row["into"] else f"stays: {why}"
+        if row["into"] and new is not None:
             where += f", {new.get(row['cache'], 0) or 'nothing'} new"
         output.line(printable(f"  {row['cache']:<{width}}  {held(row)}  {where}"))

@@ -21,6 +21,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.base import PlaceChoice, Typed, room_text
 from torchkeeper.gui.dialogs.copying import Outcome
+from torchkeeper.gui.dialogs.eachplace import EachPlace
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
 from torchkeeper.gui.dialogs.leaving import Stays
@@ -42,8 +43,12 @@ if TYPE_CHECKING:
 
 #: As of ``Operations.import_files``.
 Start = Callable[
-    [Sequence[str], str, Naming | None, Sequence[About], Mapping[str, str], Environment | None], Job
-]
+    [
+        Sequence[str], str, Naming | None, Sequence[About], Mapping[str, str], Environment | None,
+        str,
+    ],
+    Job,
+]  # fmt: skip
 
 
 class ImportDialog(WorkDialog):
@@ -101,6 +106,8 @@ class ImportDialog(WorkDialog):
         self.verdicts.hide()
         self.target = PlaceChoice(places, current)
         self.target.changed.connect(self._compare)
+        self.each = EachPlace(engines, {one.path for one in places if one.read_only})
+        self.each.changed.connect(lambda: self._compare(soon=False))
         self.environment.changed.connect(self._compare)
         self.environment.changed.connect(self._say_prospects)
         self._lay_out()
@@ -137,6 +144,7 @@ class ImportDialog(WorkDialog):
         # What is to be decided keeps its place while files are read, and is not below the fold.
         body = forms.column(files, self._tree, 4)
         forms.field(body, self.tr("Import &into"), self.target)
+        forms.add(body, self.each)
         forms.field(body, self.tr("For the &environment"), self.environment)
         forms.add(body, forms.row((self.news, 1), self.look, gap=12), self.left, self.room, 4)
         forms.add(body, self._heading, self._made_in, self.signer)
@@ -167,6 +175,12 @@ class ImportDialog(WorkDialog):
     def chosen(self) -> list[Inspected]:
         """The files that can be imported."""
         return [file for file in self.files if file.good]
+
+    @property
+    def _into(self) -> str | None:
+        """Where it goes; of what goes to several places the first."""
+        going = self.each.going if self.each.on else []
+        return going[0]["into"] if going else self.target.path
 
     @property
     def ready(self) -> bool:
@@ -218,6 +232,7 @@ class ImportDialog(WorkDialog):
         if self._tree.currentItem() is item:
             self._show_file()
         if self.ready:
+            self.each.look([file.path for file in self.chosen])
             self._compare(soon=False)
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
@@ -276,7 +291,9 @@ class ImportDialog(WorkDialog):
 
     def _compare(self, soon: bool = True) -> None:
         """Find out what of the files is new in the target, under the names it would have there."""
-        into = self.target.path
+        self.each.offer(not machine_of(self.target.path or ""))
+        self.target.setEnabled(not self.each.on)
+        into = self._into
         if into is not None:
             self.environment.turn(self._machines.of(into))
         if self.ready and self.job is None and into is not None:
@@ -288,11 +305,11 @@ class ImportDialog(WorkDialog):
         self._waits = self.names.busy or self.environment.waiting or self.ahead.busy
         naming, files = self.names.naming, tuple(self.ahead.there.values())
         asked = (into or "", naming, files)
-        if asked == self._asked and self.job is None and not self._waits:
+        if asked == self._asked and self.job is None and not (self._waits or self.each.on):
             return  # only more was found out of the environment
         self.compared, self._compare_error, self._asked = None, self.ahead.error, None
         self._stays.clear()
-        able = self.ready and files and self.job is None and not self._waits
+        able = self.ready and files and self.job is None and not (self._waits or self.each.on)
         if able and into is not None:
             self._asked = asked
             params: messages.CompareParams = {"files": list(files), "into": into}
@@ -338,7 +355,7 @@ class ImportDialog(WorkDialog):
         self._allow()
 
     def _go(self) -> None:
-        into = self.target.path or ""
+        into = self._into or ""
         self._early = into if self._waits else ""
         self._allow()
         if into and not self._early:
@@ -351,7 +368,14 @@ class ImportDialog(WorkDialog):
             ]
             there = self.ahead.there if machine_of(into) else {}
             env = self.environment.one
-            self.follow(self._start(files, into, self.names.naming, abouts, there, env))
+            start = partial(self._start, files)
+            how = self.names.naming, abouts, there, env
+            if not self.each.on:
+                self.follow(start(into, *how, ""))
+                return
+            # Each place gets a job of its own: one that fails holds up no other.
+            jobs = [start(str(row["into"]), *how, row["cache"]) for row in self.each.going]
+            self.follow(jobs[0])
 
     def choose_again(self) -> None:
         super().choose_again()
@@ -413,12 +437,14 @@ class ImportDialog(WorkDialog):
 
     def _allow(self) -> None:
         count = sum(file.entries for file in self.chosen)
-        if self.compared is not None:
+        if self.each.on:
+            count = sum(row["entries"] for row in self.each.going)
+        elif self.compared is not None:
             count = self._total("new")
         self._say_news()
         why = self._why_not()
         forms.allow(self.go, why)
-        if why or self.names.error or self._early != self.target.path:
+        if why or self.names.error or self._early != self._into:
             self._early = ""
         early = self.tr("Torchkeeper imports them once the environment has answered.")
         if self.ahead.busy:
@@ -436,7 +462,7 @@ class ImportDialog(WorkDialog):
             return self.tr("Torchkeeper is still reading the files.")
         if not self.chosen:
             return self.tr("There is nothing to import in these files.")
-        if self.target.path is None:
+        if self._into is None:
             return self.target.wrong
         if self._odd() and not self.anyway.isChecked():
             return self.tr(
@@ -446,6 +472,8 @@ class ImportDialog(WorkDialog):
             said = self.tr("{} has no signature that you trust, and you require one: File > "
                            "Trusted signers.")  # fmt: skip
             return said.format(printable(os.path.basename(other[0].path), 80))
+        if self.each.on:
+            return self.each.why_not
         if self._compare_error is not None:
             return self._compare_error.what
         if self.compared is not None:
@@ -457,7 +485,9 @@ class ImportDialog(WorkDialog):
 
     def _say_news(self) -> None:
         news, role, room, room_role = "", "", "", "muted"
-        if self.target.path is None:
+        if self.each.on:
+            news = self.each.words
+        elif self.target.path is None:
             news, role = self.target.wrong, "error"
         elif self._compare_error is not None:
             error = self._compare_error

@@ -328,14 +328,16 @@ class Operations(QObject):
         abouts: Sequence[About] = (),
         there: Mapping[str, str] | None = None,
         env: Environment | None = None,
+        cache: str = "",
     ) -> Job:
         """Put what files hold into a place: all of it or, cancelled, nothing. named: the
         environment whose PyTorch has named the objects, and the names. abouts: what the files were
         when they were looked at; what has another manifest by now is not imported. there: what they
         are called where the place is, if they are there; else they are sent, and named by ``env``.
+        cache: only what is of this one goes.
         """
         seen = {one.file: one.manifest for one in abouts if one.manifest}
-        params: messages.ImportParams = {"files": list(files), "into": into}
+        params: messages.ImportParams = {"files": list(files), "into": into, "cache": cache}
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
         machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
@@ -355,7 +357,7 @@ class Operations(QObject):
             elif header:
                 # To prepare is offered only where the next program would have to wait.
                 job.asked["offer_prepare"] = not (yield self._look(preparing.prepared))
-            more: messages.ImportParams = {"files": list(at.values()), "into": into}
+            more: messages.ImportParams = {**params, "files": list(at.values())}
             if seen:
                 more["manifests"] = {at[file]: one for file, one in seen.items()}
             whole = start._replace(params=more)
@@ -372,6 +374,7 @@ class Operations(QObject):
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
             title = self.tr("Import {}").format(_named(files[0]))
+        title = f"{title} · {cache}" if cache else title
         return self._begin(title, into, start._replace(steps=steps), asked)
 
     def copy(
