@@ -188,8 +188,10 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                   {"hashes": dict[str, str], "variables": list[str], "rows": list[RankTold]})),
     "check": (
         Line("each entry", (verdicts.CheckRow,), _OF_PLACE),
-        Line("with --against: each key of vLLM", (TreeTold,), {**_VLLM, "looks_for": str}),
-        _result(what="with --against: the last", hits=int, misses=int, open=int, against=str),
+        Line("with --against: each key of vLLM", (TreeTold,),
+             {**_VLLM, "looks_for": str, "set": dict[str, str | None]}),
+        _result(what="with --against: the last", hits=int, misses=int, open=int, against=str,
+                open_variables=dict[str, str], unknown_variables=dict[str, str], left=_LEFT),
         _result(verdicts.CheckResult, owners=_OWNERS | None, python=str, torch=str | None,
                 failed_on=dict[str, int], **_OF_PLACE),
     ),

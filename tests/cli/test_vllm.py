@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -128,7 +129,15 @@ def test_a_file_of_variables(tk: Tk, first: Path, tmp_path: Path) -> None:
     assert ran.out.splitlines()[-1] == "1 misses"
     (told, last) = tk("check", first, "--against", file, "--json").objects
     assert (told["verdict"], told["looks_for"]) == ("misses", second.name)
-    assert last["result"] == {"hits": 0, "misses": 1, "open": 0, "against": str(file)}
+    none = {"open_variables": {}, "unknown_variables": {}, "left": list[str]()}
+    about = {"hits": 0, "misses": 1, "open": 0, "against": str(file)}
+    assert (told["set"], last["result"]) == ({PORT: "5600"}, {**about, **none})
+    assert ran.out.splitlines()[-4:-1] == [
+        "", f"To find {first.name}, such a server needs:", f"  {PORT}=5600",
+    ]  # fmt: skip
+    file.write_text(f"{PORT}=5600\nVLLM_USE_DEEP_GEMM=0\nVLLM_PLUGINS=a\n")
+    out = tk("check", first, "--against", file).out
+    assert "  unset VLLM_PLUGINS\n  unset VLLM_USE_DEEP_GEMM\n" in out
 
 
 def test_what_a_file_leaves_open_is_unknown(tk: Tk, first: Path, tmp_path: Path) -> None:
@@ -150,6 +159,122 @@ def test_what_a_file_leaves_open_is_unknown(tk: Tk, first: Path, tmp_path: Path)
     script.write_text(f"export {PORT}=5600\nexport VLLM_USE_DEEP_GEMM=0\nvllm serve m\n")
     told = tk("check", first, "--against", script, "--json").objects[0]
     assert [one["factor"] for one in told["factors"]] == ["VLLM_USE_DEEP_GEMM"]
+
+
+def test_a_folder_that_was_copied_under_another_name_misses(tk: Tk, tmp_path: Path) -> None:
+    key = tree(tmp_path, {})
+    shutil.copytree(key, other := key.with_name("aaaaaaaaaa"))
+    for against in ("environment", key):
+        ran = tk("check", other, "--against", against)
+        assert (ran.code, ran.err) == (1, "")
+        assert f"aaaaaaaaaa  misses   Its factors make another name, {key.name}: vLLM" in ran.out
+    (told, _) = tk("check", other, "--against", key, "--json").objects
+    assert (told["verdict"], told["factors"], told["named"]) == ("misses", [], key.name)
+
+
+CONTAINER = "kind: Pod\nspec:\n  containers:\n  - name: other\n    env: [{name: LOG, value: x}]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("pod.yaml", f"{CONTAINER}  - name: vllm\n    envFrom: [{{configMapRef: {{name: c}}}}]\n"
+         "    env: [{name: VLLM_HOST_IP, value: x}]\n",
+         "  envFrom: c: what is in that ConfigMap is not in the file"),
+        ("pod.yaml", f"{CONTAINER}  - name: vllm\n    env:\n    - name: VLLM_USE_DEEP_GEMM\n"
+         "      valueFrom: {configMapKeyRef: {name: c, key: d}}\n",
+         "  VLLM_USE_DEEP_GEMM: its value comes from a ConfigMap (line 8)"),
+        ("pod.env", "VLLM_USE_DEEP_GEMM=$X\n",
+         "  VLLM_USE_DEEP_GEMM: it has a $, which some programs read as a variable"),
+        ("pod.env", "VLLM_USE_DEEP_GEM=0\n",
+         "VLLM_USE_DEEP_GEM: vLLM 0.33.0 has no such variable, so it changes nothing; "
+         "VLLM_USE_DEEP_GEMM is one."),
+        ("pod.env", "VLLM_MINE=0\n",
+         "VLLM_MINE: vLLM 0.33.0 has no such variable; what it changes is not known."),
+        ("a.sh", "source b.sh\nvllm serve m\n",
+         "  line 1: source b.sh: what that sets is not looked at"),
+        ("a.sh", "docker run --rm --env-file b -e VLLM_PORT=1 vllm/vllm m\n",
+         "  line 1: --env-file b: what that sets is not looked at"),
+        ("a.sh", "export VLLM_USE_DEEP_GEMM=0\ndocker run -e VLLM_PORT=1 vllm/vllm m\n",
+         "  VLLM_USE_DEEP_GEMM: the container is not told of it (line 1)"),
+        ("a.sh", "docker run -e VLLM_USE_DEEP_GEMM=0 a\ndocker run -e VLLM_USE_DEEP_GEMM=1 a\n",
+         "  VLLM_USE_DEEP_GEMM: two containers have different values of it (line 2)"),
+        ("a.sh", "if x; then export VLLM_USE_DEEP_GEMM=0; fi\n",
+         "  VLLM_USE_DEEP_GEMM: whether it is set depends on a condition (line 1)"),
+        ("a.sh", "export VLLM_USE_DEEP_GEMM\n",
+         "  VLLM_USE_DEEP_GEMM: the script has only its name, and no value (line 1)"),
+    ],
+)  # fmt: skip
+def test_what_is_left_open_is_said(tk: Tk, tmp_path: Path, name: str, text: str, said: str) -> None:
+    key = tree(tmp_path, {})
+    file = tmp_path / name
+    file.write_text(text)
+    ran = tk("check", key, "--against", file)
+    assert (ran.code, ran.err) == (0, "")
+    assert any(line.startswith(said) for line in ran.out.splitlines()), ran.out
+    (*_, last) = tk("check", key, "--against", file, "--json").objects
+    about = last["result"]
+    assert about["open_variables"] or about["unknown_variables"]
+
+
+def test_a_variable_that_a_file_may_set_elsewhere_is_no_miss(tk: Tk, tmp_path: Path) -> None:
+    key = tree(tmp_path, {"VLLM_USE_DEEP_GEMM": "0"})
+    (file := tmp_path / "a.sh").write_text("source b.sh\nvllm serve m\n")
+    (told, _) = tk("check", key, "--against", file, "--json").objects
+    assert (told["verdict"], told["factors"]) == ("open", [])
+    assert "VLLM_USE_DEEP_GEMM" in told["unknown"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run --rm -it --gpus all -e VLLM_USE_DEEP_GEMM=0 vllm/vllm-openai:v1 --model m",
+        "sudo docker run -d --env 'VLLM_USE_DEEP_GEMM=0' a -e VLLM_USE_DEEP_GEMM=1",
+        "podman run --env=VLLM_USE_DEEP_GEMM=0 a",
+        "exec nerdctl run -eVLLM_USE_DEEP_GEMM=0 a",
+        "export VLLM_USE_DEEP_GEMM=0\ndocker run -e VLLM_USE_DEEP_GEMM a",
+    ],
+)
+def test_what_a_container_is_told(tk: Tk, tmp_path: Path, line: str) -> None:
+    key = tree(tmp_path, {})
+    (file := tmp_path / "start.sh").write_text(f"{line}\n")
+    (told, last) = tk("check", key, "--against", file, "--json").objects
+    assert [one["factor"] for one in told["factors"]] == ["VLLM_USE_DEEP_GEMM"]
+    assert last["result"]["open_variables"] == {}
+
+
+def test_a_rank_whose_factors_are_damaged(tk: Tk, tmp_path: Path) -> None:
+    key = tree(tmp_path, {}, ranks=("rank_0_0", "rank_1_0"))
+    path = "rank_1_0/backbone/cache_key_factors.json"
+    (key / path).write_text('{"env": ')
+    ran = tk("check", key, "--against", "environment")
+    assert ran.code == 4
+    assert f"left: {path}: Nobody can tell who finds what lies beside it." in ran.err
+    (_, last) = tk("check", key, "--against", "environment", "--json").objects
+    assert [one["path"] for one in last["result"]["left"]] == [path]
+    assert f"left: {path}" in tk("show", key).err
+    shutil.rmtree(key / "rank_0_0")
+    ran = tk("check", key, "--against", "environment")
+    assert ran.code == 1 and f"left: {path}" in ran.err
+
+
+@pytest.mark.parametrize("named", [".env", "pod.env", "pod.yaml", "start.sh", "Dockerfile"])
+def test_a_file_that_is_not_there(tk: Tk, first: Path, named: str) -> None:
+    ran = tk("check", first, "--against", named)
+    assert ran.code == 3
+    assert f"{named} cannot be read." in ran.err and "No such file" in ran.err
+
+
+def test_folders_by_their_names_alone(
+    tk: Tk, first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = tree(tmp_path / "a", {PORT: "5601"})
+    monkeypatch.chdir(first.parent)
+    ran = tk("explain", first.name, second.name)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"Only {PORT} differs (5600, 5601)" in ran.out
+    ran = tk("check", first.name, "--against", second.name)
+    assert (ran.code, ran.err) == (1, "")
 
 
 def test_the_variables_here_and_of_a_process(tk: Tk, first: Path) -> None:
@@ -254,6 +379,22 @@ def test_entries_of_a_key_a_rank_and_a_part(tk: Tk, tmp_path: Path) -> None:
     assert "model: llama" in shown and "config hash: cafe" in shown
     assert f"key: {key.partition('/')[0]}" in shown.splitlines()
     assert {"piece 0 for sizes 1 to 8192", "piece 0 for size 16", "vLLM's graph of llama"} < names
+
+
+def test_vllms_own_files_are_not_counted_as_unusable(tk: Tk, first: Path) -> None:
+    rank = first / "rank_0_0"
+    ran = tk("overview", rank)
+    assert "usable" not in ran.out.splitlines()[-1] and "0 of" not in ran.out
+    assert f"torchkeeper check {rank} --against environment" in ran.err
+    ran = tk("check", first)
+    assert f"torchkeeper check {first} --against environment" in ran.err
+
+
+def test_what_is_exported_of_vllm_is_the_folder_of_all_keys(tk: Tk, first: Path) -> None:
+    for place in (first, first / "rank_0_0"):
+        ran = tk("export", place, "-o", first.parent / "b")
+        assert "name the folder of all its keys, torch_compile_cache" in ran.err
+    assert tk("export", first.parent, "-o", first.parent.parent / "b").code == 0
 
 
 def test_only_one_place(tk: Tk, first: Path) -> None:

@@ -369,6 +369,7 @@ def test_the_same_entries_twice(doctor: Doctor, cache: Path, tmp_path: Path) -> 
     assert (found.place, found.params["other"]) == (str(cache), str(other))
     assert found.params["count"] >= 3  # the graph, AOTAutograd's, and the code
     assert found.params["size_bytes"] > 10_000
+    assert "TRITON_CACHE_DIR" in findingwords.said(found).remedy
     shutil.rmtree(other / "aotautograd")
     shutil.rmtree(other / "fxgraph")
     for code in other.rglob("*.py"):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
-from tests.doctor.conftest import Doctor
+from tests.doctor.conftest import Doctor, Found
 from tests.vllm import tree
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import findingwords
+from torchkeeper.verdict.probed import Env
 
 PORT, RANK = "VLLM_P2P_SIDE_CHANNEL_PORT", "VLLM_DP_RANK"
 
@@ -42,6 +47,8 @@ def test_the_same_compiled_by_two_pods(doctor: Doctor, tmp_path: Path) -> None:
         tree(tmp_path, {PORT: f"560{number}", RANK: str(number)})
     found = doctor(place, only=("vllm-alike",))["vllm-compiled-again"]
     assert found.params["count"] == 3
+    names = sorted(one.name for one in place.iterdir())
+    assert findingwords.said(found).why.startswith(f"They are {', '.join(names)} in {place}. All")
     assert set(found.settings) == {PORT, RANK}
     # Another code, or a variable that may change it, is a reason to compile.
     other = tmp_path / "other"
@@ -49,6 +56,38 @@ def test_the_same_compiled_by_two_pods(doctor: Doctor, tmp_path: Path) -> None:
     tree(other, {PORT: "1"}, code="feed")
     tree(other, {PORT: "1", "VLLM_USE_DEEP_GEMM": "0"})
     assert doctor(other, only=("vllm-alike",)).codes == []
+
+
+def plain(doctor: Doctor, root: Path, *checks: str, **params: Any) -> Found:
+    """What is found where nobody names a place."""
+    with mock.patch.dict(os.environ, {"VLLM_CACHE_ROOT": str(root)}), Engine() as engine:
+        return Doctor(engine)(only=checks, machine=True, **params)
+
+
+def test_what_vllm_keeps_where_nobody_names_a_place(doctor: Doctor, tmp_path: Path) -> None:
+    for number in range(4):
+        tree(tmp_path, {PORT: f"570{number}"}, ranks=("rank_0_0", "rank_1_0"))
+    keys = tmp_path / "torch_compile_cache"
+    found = plain(doctor, tmp_path, "vllm-elsewhere", "vllm-alike", "duplicates")
+    assert found.codes == ["vllm-own-variables", "vllm-compiled-again"]
+    own, again = found["vllm-own-variables"], found["vllm-compiled-again"]
+    assert (own.place, own.settings) == (str(keys), (PORT,))
+    why = findingwords.said(again).why
+    assert again.params["count"] == 4
+    assert all(one.name in why for one in keys.iterdir())
+    assert why.count(str(keys)) == 1
+
+
+def test_vllms_folder_is_read_by_vllm(doctor: Doctor, tmp_path: Path, facts: Env) -> None:
+    place = tmp_path / "vllm"
+    for number in range(2):
+        key = tree(place, {PORT: f"570{number}"})
+    asked: dict[str, Any] = {"only": ("unread", "duplicates"), "facts": facts}
+    assert doctor(place, **asked).codes == []
+    other = shutil.copytree(key, tmp_path / "mine")
+    assert doctor(key, other, **asked).codes == []
+    (key / "rank_0_0" / "backbone" / "cache_key_factors.json").unlink()
+    assert doctor(key, place, **asked).codes == []
 
 
 def test_a_tree_that_was_moved(doctor: Doctor, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def explain(args: argparse.Namespace) -> int:
         wrong = "--env goes with one key alone: two entries are compared with each other."
     if wrong:
         raise output.misuse(wrong)
-    if vllm.is_folder(args.key) and not (args.other or args.nearest or args.env):
+    if vllm.names_folder(args.key) and not (args.other or args.nearest or args.env):
         return vllm.explain(args)
     return _compare(args) if args.other or args.nearest else _verdict(args)
 
@@ -371,6 +371,8 @@ def check(args: argparse.Namespace) -> int:
         of = f"{printable(place)}: " if len(places) > 1 else ""
         place_told = {"place": place} if of else {}
         output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
+        if answer["verdicts"].get("unknown"):
+            output.remark(args, filter(None, [vllm.hint([place], shown.unknown[place])]))
     for error in looked.failed:
         output.report(args, error)
     if bad:
@@ -390,12 +392,14 @@ class _Shown:
         self.said: dict[str, list[VerdictTold]] = {}
         #: How many entries of each place are in which state.
         self.states: dict[str, Counter[str]] = {}
+        #: The paths of those of which it is not known.
+        self.unknown: dict[str, list[str]] = {}
         self._json, self._several = json, several
         self._held: list[tuple[Any, Any, str, int]] = []
 
     def of(self, place: str) -> Callable[[list[msg.SharedRow]], None]:
         """What takes rows of a place."""
-        self.states[place] = Counter()
+        self.states[place], self.unknown[place] = Counter(), []
         return functools.partial(self._take, place)
 
     def _take(self, place: str, rows: list[msg.SharedRow]) -> None:
@@ -407,6 +411,7 @@ class _Shown:
         shown: list[Any] = output.json_lines(fields) if self._json else entries
         for key, one, row in zip(keys, shown, rows, strict=True):
             self._held.append((key, one, place, row["said"]))
+        self.unknown[place] += (one.path for one in entries if one.verdict == "unknown")
         for entry in (one for one in entries if one.kind not in COUNTED_APART):
             is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
             states = (name for name, so in zip(_STATES, is_so, strict=False) if so)

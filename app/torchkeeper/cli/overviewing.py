@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured
-from torchkeeper.cli import contract, hosts, looking, output, screen
+from torchkeeper.cli import contract, hosts, looking, output, screen, vllm
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import answers
@@ -407,6 +407,9 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         if some := heard.total({"verdict": "conditional"}).entries:
             said += f"; {some:,} of them on conditions, which “torchkeeper check” lists"
         output.note(said)
+    unjudged = [one.place for one in told if heard.total({"place": one.place, "verdict": "unknown"})
+                .entries]  # fmt: skip
+    output.notes(filter(None, [vllm.hint(unjudged)]))
     if heard.totals.unsafe:
         output.note(f"unsafe: {verdicts.unsafe()} “ls PLACE --filter is:unsafe” lists them.")
     if heard.reclaim() and envs.found.refusal():

@@ -63,6 +63,7 @@ CHECKS_CALLED: dict[str, Text] = {
     "unread": "caches that nothing reads",
     "duplicates": "caches that are alike",
     "vllm-variables": "variables in the keys of vLLM",
+    "vllm-elsewhere": "keys of vLLM in places that were not named",
     "vllm-alike": "keys of vLLM that are alike",
 }
 

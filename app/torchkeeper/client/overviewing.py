@@ -30,8 +30,8 @@ _TOTAL = "total"
 @dataclass
 class Totals:
     """So many entries, and their content. compile_s: seconds that the ``timed`` of them took to
-    compile; judged: those with a verdict, of these usable (or conditional) and unsafe ones. What is
-    counted apart (``artifacts.entry.tally``) has ``apart_bytes``.
+    compile; judged: those of which that is known, of these usable (or conditional) and unsafe ones.
+    What is counted apart (``artifacts.entry.tally``) has ``apart_bytes``.
     """
 
     entries: int = 0
@@ -169,7 +169,7 @@ class Overview:
         size, apart = row["bytes"], key[1] in entry.COUNTED_APART
         counts = entry.tallied(sum(row[name] for name in entry.COUNTS), key[1])
         entries = counts["entries"]
-        judged, usable = bool(key[4]), key[4] in _USABLE
+        judged, usable = key[4] not in ("", "unknown"), key[4] in _USABLE
         more = Totals(
             entries, 0 if apart else size, counts["locks"], counts["headers"], counts["unknown"],
             size if apart else 0, row["compile_s"], row["timed"],

@@ -31,5 +31,6 @@ CHECKS: tuple[Check, ...] = (
     Check("headers-owner", "machine", folders.headers),
     Check("unread", "machine", folders.unread),
     Check("duplicates", "machine", folders.duplicates, reads=True),
+    Check("vllm-elsewhere", "machine", vllm.elsewhere),
     Check("vllm-alike", "machine", vllm.alike),
 )

@@ -209,10 +209,10 @@ def unread(look: MachineLook) -> Iterator[Finding]:
     homes = {os.path.expanduser(one) for one in (look.values.get("TRITON_HOME") or "~", "~")}
     triton = (os.path.realpath(os.path.join(home, ".triton", "cache")) for home in homes)
     reads = {*look.reads, *triton}
-    known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
+    reads |= _read_anyway(look)
     for one in [*look.folders, *(look.others or ())]:
         entries = [item for item in one.items if item.kind not in COUNTED_APART]
-        if not entries or one.root in known or any(_within(one.root, path) for path in reads):
+        if not entries or any(_within(one.root, path) for path in reads):
             continue
         look.report.check()
         if users(one.root, look.report).processes:
@@ -222,6 +222,21 @@ def unread(look: MachineLook) -> Iterator[Finding]:
         yield Finding("folder-unread", "advice", _FOLDER, one.place, about)
 
 
+def _read_anyway(look: MachineLook) -> set[str]:
+    """Folders that programs read by rules of their own, whatever variables of PyTorch say; of those
+    that lie elsewhere, what has keys of vLLM.
+    """
+    found = {one.path for one in places.find() if one.reason in _READ_ANYWAY}
+    found |= {places.vllm_folder(env)[0] for env in (os.environ, {**os.environ, **look.values})}
+    every = [*look.folders, *(look.others or ())]
+    return {*map(os.path.realpath, found), *(one.root for one in every if _is_vllms(one))}
+
+
+def _is_vllms(one: FolderLook) -> bool:
+    files = (file.name for item in one.items for file in item.files)
+    return layout.VLLM_KEYS in one.root.split("/") or layout.VLLM_FACTORS in files
+
+
 def _within(root: str, path: str) -> bool:
     """Whether a folder is one that is read, or holds it, or is in it."""
     mine, theirs = root.rstrip("/") + "/", path.rstrip("/") + "/"
@@ -229,9 +244,9 @@ def _within(root: str, path: str) -> bool:
 
 
 def duplicates(look: MachineLook) -> Iterator[Finding]:
-    """Pairs of this user's folders that have the same entries."""
-    folders = [*look.folders, *(look.others or ())]
-    mine_ = [one for one in folders if one.items and _mine(one)]
+    """Pairs of this user's folders that have the same entries, and that a variable can join."""
+    folders, apart = [*look.folders, *(look.others or ())], _read_anyway(look)
+    mine_ = [one for one in folders if one.items and _mine(one) and one.root not in apart]
     known = [(one, _contents(one, look)) for one in mine_] if len(mine_) > 1 else []
     for number, (one, mine) in enumerate(known):
         for other, theirs in known[number + 1 :]:

@@ -24,11 +24,17 @@ _PIECES = 2000
 
 
 def keys(session: Session, params: msg.VllmParams, report: Report) -> msg.VllmResult:
-    """Rows: each key, in order. Raises Problem as ``Session.store``."""
+    """Rows: each key, in order; findings: ``left``, what may be one and is damaged. Raises Problem
+    as ``Session.store``.
+    """
     place, count = place_of(params["place"]), 0
+
+    def damaged(path: str) -> None:
+        report.finding(left={"path": path, "code": "vllm-factors-damaged", "params": {}})
+
     with session.store(place, report) as store:
         items = store.items(report)
-        for one in stored.keys(items, store, os.path.realpath(place), report):
+        for one in stored.keys(items, store, os.path.realpath(place), report, damaged):
             report.rows([_told(one)])
             count += 1
     return {"count": count}
@@ -59,4 +65,6 @@ def variables_of(
     except OSError:
         raise Problem("process-gone", pid=pid) from None
     known = variables.hashed().keys() | variables.ignored()
-    return {"variables": {n: x for n, x in env.items() if n in known or n.startswith("VLLM_")}}
+    return {
+        "variables": {n: x for n, x in env.items() if n in known or n.startswith(variables.BEGINS)}
+    }

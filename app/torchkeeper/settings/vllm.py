@@ -9,13 +9,18 @@ hashes, its own list of factors tells.
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
-from collections.abc import Callable, Mapping
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from torchkeeper.artifacts.vllm import text_of
 
 VERSION = "0.33.0"
+#: How nearly all are called.
+BEGINS = "VLLM_"
 
 #: What is hashed, by how a text is read and the value without one, which is ``?`` where it depends
 #: on more than variables, as a version of torch. Of what is read as ``?``, no text tells its value.
@@ -257,6 +262,28 @@ def is_idle(name: str) -> bool:
 def is_secret(name: str) -> bool:
     """Whether its value may open something."""
     return name.endswith(_SECRETS)
+
+
+def unknown(env: Iterable[str], known: Iterable[str] = ()) -> dict[str, str]:
+    """Those among some variables that are called as vLLM's, and that VERSION does not know, each
+    with the one that is probably meant, or "". known: what another version has.
+    """
+    every = {*hashed(), *ignored(), *known, *itertools.chain(*_DEPENDS.values())}
+    odd = sorted(name for name in env if name.startswith(BEGINS) and name not in every)
+    near = (difflib.get_close_matches(name, every, 1, 0.85) for name in odd)
+    return {name: "".join(found) for name, found in zip(odd, near, strict=True)}
+
+
+def text_for(name: str, told: str) -> str | None:
+    """A text with which a variable has this value, as JSON; None where no text is known."""
+    one = hashed().get(name)
+    try:
+        made = json.loads(told)
+    except (ValueError, RecursionError):
+        return None
+    text = ",".join(map(str, made)) if isinstance(made, list) else str(made)
+    text = str(int(made)) if isinstance(made, bool) else text
+    return text if one is not None and read(one, text) == told else None
 
 
 def value(name: str, env: Mapping[str, str]) -> str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,16 @@ class Key:
     size: int
 
 
-def keys(items: Iterable[Item], source: Source, root: str, report: Report) -> Iterator[Key]:
-    """Those among some items, by their paths. root: the full path of the place."""
+def keys(
+    items: Iterable[Item],
+    source: Source,
+    root: str,
+    report: Report,
+    damaged: Callable[[str], None] | None = None,
+) -> Iterator[Key]:
+    """Those among some items, by their paths. root: the full path of the place. damaged: hears of
+    each file of factors that is none, or is not whole.
+    """
     folders: dict[str, list[File]] = {}
     for item in items:
         for file in item.files:
@@ -60,6 +68,8 @@ def keys(items: Iterable[Item], source: Source, root: str, report: Report) -> It
             continue
         factors = vllm.factors(_read(source, about, vllm.MAX_FACTORS))
         if factors is None:
+            if damaged:
+                damaged(about.path)
             continue
         graph = named.get(_GRAPH)
         text = _read(source, graph, vllm.MAX_GRAPH).decode("utf-8", "replace") if graph else ""

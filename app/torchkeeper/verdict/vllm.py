@@ -7,7 +7,7 @@ that they are decided; what the hashes are made of is known to vLLM alone, when 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.masking import brief
@@ -43,16 +43,24 @@ class Factor:
 class Judged:
     """factors: those that differ, what can change code first. unknown: variables and hashes of
     which nobody can tell. looks_for: the folder that vLLM looks for if these are the same; "" where
-    that cannot be told.
+    that cannot be told. named: what its factors make of the name of the folder, where that has
+    another: vLLM does not look there.
     """
 
     factors: tuple[Factor, ...]
     unknown: tuple[str, ...] = ()
     looks_for: str = ""
+    named: str = ""
 
     @property
     def verdict(self) -> str:
-        return MISSES if self.factors else OPEN if self.unknown else HITS
+        return MISSES if self.factors or self.named else OPEN if self.unknown else HITS
+
+    def lying_in(self, name: str, named: str) -> Judged:
+        """The same of a key in a folder of this name, which its factors make ``named``; "" where
+        either is not known.
+        """
+        return replace(self, named=named if name and name != named else "")
 
 
 def compare(a: Factors, b: Factors) -> Judged:
@@ -68,16 +76,18 @@ def compare(a: Factors, b: Factors) -> Judged:
     return Judged(_differing(found), tuple(unknown), folder(b))
 
 
-def against(there: Factors, env: Mapping[str, str], unclear: Iterable[str] = ()) -> Judged:
+def against(
+    there: Factors, env: Mapping[str, str], unclear: Iterable[str] = (), more: bool = False
+) -> Judged:
     """A key that is there, and a server that is started with these variables. unclear: variables
-    that are set, to nobody knows what.
+    that are set, to nobody knows what. more: whether nobody knows which others are set.
     """
     unclear, same = set(unclear), there.env.keys() == variables.hashed().keys()
     found, unknown, values = [], [], {}
     for name, a in there.env.items():
         b = None if name in unclear else variables.value(name, env)
-        if b is not None and a != b and name not in env and not same:
-            b = None  # another version may have another value without one
+        if b is not None and a != b and name not in env and (more or not same):
+            b = None  # something else may set it, or another version has another value without one
         if b is None:
             unknown.append(name)
         else:

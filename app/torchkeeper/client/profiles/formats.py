@@ -44,17 +44,14 @@ _TAKEN_FROM: Text = (
 
 class Read(NamedTuple):
     """What a text came to. left: (what was not taken, why, as a clause), settings first. others:
-    the texts of variables that are no settings.
+    the texts of variables that are no settings. unclear: what is set there, to nobody knows what,
+    and why: variables, and what sets some that are not named.
     """
 
     profile: Profile
     left: list[tuple[str, str]]
     others: Mapping[str, str] = MappingProxyType({})
-
-    @property
-    def unclear(self) -> set[str]:
-        """The variables that are set there, to nobody knows what."""
-        return {name for name, _ in self.left} - self.others.keys()
+    unclear: Mapping[str, str] = MappingProxyType({})
 
     @property
     def untold(self) -> list[tuple[str, str]]:
@@ -123,14 +120,18 @@ def read(
     else:
         taking = kubernetes.read(text, container)
     left = sorted(taking.left.items(), key=lambda one: one[0] not in BY_NAME)
-    return Read(checked(Profile(name, taking.values)), left, taking.others)
+    return Read(checked(Profile(name, taking.values)), left, taking.others, taking.whys)
 
 
 def is_file(named: str) -> bool:
-    """Whether it is a path: it has a slash or .toml, or is a file's and no profile's name."""
+    """Whether it is a path: it has a slash or .toml; or it is no profile's name, and that of a file
+    that is there, or as files of a format are called.
+    """
     if "/" in named or named.lower().endswith(keeping.SUFFIX):
         return True
-    return bool(name_fault(named) or named not in keeping.names()) and os.path.isfile(named)
+    if not name_fault(named) and named in keeping.names():
+        return False
+    return bool(reading.format_of(named)) or named.startswith(".") or os.path.isfile(named)
 
 
 def chosen(named: str) -> Profile:

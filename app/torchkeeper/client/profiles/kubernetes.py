@@ -193,7 +193,9 @@ def _chosen(sources: Sequence[_Source], maps: Mapping[str, _Source]) -> Taking:
     sources = [one for one in sources if one.what == "container"] or sources
     takings = [one.taking(maps) for one in sources]
     # Who sets nothing that matters here is not meant: a sidecar without an env, say.
-    if not (telling := [i for i, one in enumerate(takings) if one.tells]):
+    telling = [i for i, one in enumerate(takings) if one.tells]
+    telling = telling or [i for i, one in enumerate(takings) if one.tells_vllm]
+    if not telling:
         return takings[0]
     first = takings[telling[0]]
     if any(takings[i] != first for i in telling[1:]):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchkeeper.artifacts.masking import brief
-from torchkeeper.client.profiles import taking
+from torchkeeper.client.profiles import containers, taking
 from torchkeeper.client.profiles.profile import Profile, left_open, ordered
 from torchkeeper.client.profiles.taking import BEFORE, Taking, at_line, made_of
 from torchkeeper.client.words.tongue import Text, tr
@@ -398,6 +398,7 @@ class _Script:
         self._variables: dict[str, _Variable] = {}
         self._exported: dict[str, int] = {}
         self._all = False
+        self._contained: set[str] = set()
         self._left: list[tuple[str, str]] = []
 
     def taking(self) -> Taking:
@@ -409,12 +410,16 @@ class _Script:
                 taking.leave(name, at_line(tr("it is not exported"), one.line))
             elif one.why:
                 taking.leave(name, at_line(one.why, one.line))
+            elif self._contained and name not in self._contained:
+                taking.leave(name, at_line(tr("the container is not told of it"), one.line))
             else:
                 taking.take(name, one.text)
         for name, line in self._exported.items():
-            if name in BY_NAME and name not in self._variables:
-                why = tr("the script has only its name, and no value")
-                taking.leave(name, at_line(why, line))
+            if name not in self._variables:
+                why = at_line(tr("the script has only its name, and no value"), line)
+                if name in BY_NAME:
+                    taking.leave(name, why)
+                taking.whys[name] = why
         return taking
 
     def take(self, command: Command, words: Sequence[Word]) -> None:
@@ -445,6 +450,8 @@ class _Script:
             self.ended = self.ended or (what == "exec" and bool(arguments) and not depends)
         elif what == "env":
             self._env(command, arguments)
+        elif what in containers.PROGRAMS or what == "sudo":
+            self._container(command, arguments)
         elif what == "set":
             self._set(command, arguments)
         elif what in _DECLARES:
@@ -463,6 +470,26 @@ class _Script:
             named = f"{what} {brief(arguments[0].text, _MOST)}" if not arguments[0].needs else what
             where = tr("line {line}: {command}", line=str(word.line), command=named)
             self._left.append((where, tr("what that sets is not looked at")))
+
+    def _container(self, command: Command, arguments: Sequence[Word]) -> None:
+        """docker run and its like: the container gets what it is told of."""
+        for option, at, value in containers.passed([word.text for word in arguments]):
+            word = arguments[at]._replace(text=value)
+            name, sign, text = value.partition("=")
+            if option == containers.FILE:
+                named = f"{option} {brief(value, _MOST)}"
+                where = tr("line {line}: {command}", line=str(word.line), command=named)
+                self._left.append((where, tr("what that sets is not looked at")))
+            elif not sign:
+                self._exported[name] = word.line
+            else:
+                before = self._variables.get(name) if name in self._contained else None
+                self._assign(command, word, exported=True)
+                if before is not None and before.text != text:
+                    why = tr("two containers have different values of it")
+                    self._unclear(name, word.line, why)
+            if option == containers.ONE:
+                self._contained.add(name)
 
     def _unclear(self, name: str, line: int, why: str) -> None:
         self._variables[name] = _Variable("", line, why)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
+from torchkeeper.settings import vllm
 from torchkeeper.settings.known import BY_NAME
 
 #: What the text of a setting may be made of; a part of it comes after a comma.
@@ -29,20 +30,28 @@ LIST: Text = "a list"
 @dataclass
 class Taking:
     """Settings as they are found. values: texts by variable. left: what was not taken, and why.
-    others: the texts of variables that are no settings, as far as they are told.
+    others: the texts of variables that are no settings, as far as they are told. whys: why what is
+    set is not told, also of variables that are no settings.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
+    whys: dict[str, str] = field(default_factory=dict)
 
     @property
     def tells(self) -> bool:
         """Whether something of it is a setting, or may be one."""
         return bool(self.values) or any(why != no_setting() for why in self.left.values())
 
+    @property
+    def tells_vllm(self) -> bool:
+        """Whether something of it is a variable of vLLM's."""
+        return any(name.startswith(vllm.BEGINS) for name in self.left)
+
     def take(self, name: str, text: str) -> None:
         """A variable is set; the last time counts."""
+        self.whys.pop(name, None)
         if name in BY_NAME:
             self.values[name] = text
             self.left.pop(name, None)
@@ -54,6 +63,7 @@ class Taking:
         """A variable, or something else, is there, and what it comes to is not."""
         self.values.pop(name, None)
         self.others.pop(name, None)
+        self.whys[name] = why
         self.left[name] = why if name in BY_NAME or not name.isidentifier() else no_setting()
 
 
@@ -90,9 +100,9 @@ def made_of(name: str, what: str, literal: str) -> str:
     no part is told: what looks like a variable may be some characters of it. literal: how a $ is
     written that is only that, in a clause.
     """
-    if name not in BY_NAME:
-        return no_setting()
     kind, _, part = what.partition(", ")
+    if name not in BY_NAME:
+        return tr("it is made of {what}", what=tr(kind))
     if BY_NAME[name].secret:
         return tr("it is made of {what}; {literal}", what=tr(kind), literal=tr(literal))
     return tr("it is made of {what}", what=f"{tr(kind)}, {part}" if part else tr(kind))
@@ -126,13 +136,18 @@ _ASSIGNS = re.compile(r"[A-Za-z_][\w.-]*[ \t]*=")
 _TOML = re.compile(r"\[settings\]\s*(?:#.*)?$|about\s*=\s*[\"']")
 
 
+def format_of(file: str) -> str:
+    """The format that files of this name have; "" of what has any."""
+    found = (format for pattern, format in _NAMES if pattern.fullmatch(file.lower()))
+    return next(found, "")
+
+
 def guess(text: str, file: str = "") -> str:
     """The format of a text: one of formats.FORMATS, or "toml". file: its name decides first."""
     if file.lower().endswith(".toml"):
         return "toml"
-    for pattern, format in _NAMES:
-        if pattern.fullmatch(file.lower()):
-            return format
+    if format := format_of(file):
+        return format
     text = text.removeprefix("\ufeff")
     for line in map(str.strip, text.splitlines()):
         if line.startswith("#!"):

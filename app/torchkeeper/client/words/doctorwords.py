@@ -294,8 +294,8 @@ WORDS: dict[str, Words] = {
             "{count} entries are in {place} and in {other}, too.",
         ),
         "The same content takes space twice: {size_bytes} on disk.",
-        "Let all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it. “torchkeeper copy” "
-        "joins the two.",
+        "Let all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it, or for what Triton "
+        "alone keeps, TRITON_CACHE_DIR. “torchkeeper copy” joins the two.",
     ),
     # The interpreter
     "torch-unusable": Words(

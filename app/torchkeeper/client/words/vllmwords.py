@@ -5,8 +5,9 @@ stands in strangers' files is made printable and short here.
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.vllm import HASHES, Factors
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Characters of a value, and variables that a sentence names.
 _SHORT, _NAMED = 60, 4
+#: Characters of a text that is to be set.
+_LONG = 2000
 
 VERDICTS: dict[str, Text] = {"hits": "hits", "misses": "misses", "open": "may hit"}
 #: What vLLM makes of what, by the name of the hash.
@@ -37,6 +40,8 @@ _IDLE: Text = "it is in the key and cannot change code"
 _IDLE_ALL: Text = "they are in the key and cannot change code"
 _CODE: Text = "it is in the key and may change code"
 _HASH: Text = "it is made of {what}"
+_ODD: Text = "{name}: vLLM {version} has no such variable; what it changes is not known."
+_MEANT: Text = "{name}: vLLM {version} has no such variable, so it changes nothing; {meant} is one."
 _LACKS: Text = "one of both knows no such variable: another version of vLLM"
 
 
@@ -121,10 +126,46 @@ def names(found: Judged) -> str:
     return say.together([name(one.name) for one in found.factors], _NAMED)
 
 
-def unknown(found: Judged) -> list[str]:
-    """Lines on what nobody can know before vLLM runs."""
+def to_set(found: Judged) -> dict[str, str | None]:
+    """What another server needs to find the key, where variables are all that differs: each with a
+    text, or None for one that is not to be set; nothing where one has no text, or is a secret.
+    """
+    texts = dict[str, str | None]()
+    for one in found.factors if not found.named else ():
+        if one.hidden or one.a is None or one.name in _MADE_OF:
+            return {}
+        text = None
+        if one.a != variables.value(one.name, {}):
+            text = variables.text_for(one.name, one.a)
+            if text is None:
+                return {}
+        texts[one.name] = text
+    return texts
+
+
+def remedy(found: Judged) -> list[str]:
+    """The same as lines for a shell."""
+    told = ((name(of), text) for of, text in to_set(found).items())
+    return [shlex.join(["unset", of]) if text is None
+            else f"{of}={printable(shlex.quote(text), _LONG)}" for of, text in told]  # fmt: skip
+
+
+def left_open(open_: Mapping[str, str], odd: Mapping[str, str]) -> list[str]:
+    """Lines on what is not known of the variables of a server, or may be a slip."""
+    lines = []
+    if open_:
+        lines.append(tr("Not known, so nobody can tell what it changes:"))
+        lines += [f"  {name(of)}: {printable(why, 200)}" for of, why in open_.items()]
+    for of, meant in odd.items():
+        about = {"name": name(of), "version": variables.VERSION, "meant": meant}
+        lines.append(tr(_MEANT if meant else _ODD, **about))
+    return lines
+
+
+def unknown(found: Judged, told: Collection[str] = ()) -> list[str]:
+    """Lines on what nobody can know before vLLM runs. told: what is said elsewhere."""
     hashes = [one for one in found.unknown if one in _MADE_OF]
-    others = [one for one in found.unknown if one not in _MADE_OF]
+    others = [one for one in found.unknown if one not in _MADE_OF and one not in told]
     lines = [f"{name(one)}: {tr(_HASH, what=tr(_MADE_OF[one]))}" for one in hashes]
     if others:
         depends = tr("what these come to depends on more than variables: {names}",
@@ -171,8 +212,15 @@ def named(row: VllmRow) -> str:
         return ""
     if not row["named"]:
         return tr("Not all factors are recorded.")
+    return f"{misnamed(row['named'])}."
+
+
+def misnamed(made: str) -> str:
+    """That the folder of a key has another name than its factors make; "" of none."""
+    if not made:
+        return ""
     return tr("Its factors make another name, {name}: vLLM finds it only where it is told to look "
-              "there.", name=row["named"])  # fmt: skip
+              "there", name=made)  # fmt: skip
 
 
 def changed(row: VllmRow) -> list[str]:

@@ -183,8 +183,8 @@ WORDS: dict[str, Words] = {
     ),
     "part-of-artifact": Words(
         "It is part of an entry that stays where it is.",
-        "{path} works only there.",
-        "What vLLM keeps travels whole from the folder of all keys, torch_compile_cache.",
+        "{path} works only there. What vLLM keeps travels whole: name the folder of all its keys, "
+        "torch_compile_cache, or the one above, such as ~/.cache/vllm.",
     ),
     "same-place": Words("The same entry is in another cache; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),

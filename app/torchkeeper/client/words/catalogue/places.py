@@ -43,6 +43,10 @@ WORDS: dict[str, Words] = {
         "vLLM writes what its keys are made of into cache_key_factors.json, since 0.12.0.",
         "Name a folder of torch_compile_cache, or what is above or below one.",
     ),
+    "vllm-factors-damaged": Words(
+        "Nobody can tell who finds what lies beside it.",
+        "It is no list of factors, or was cut off.",
+    ),
     "place-not-folder": Words(
         "{place} is not a folder.", remedy="Name the folder of a cache, or a bundle."
     ),

@@ -1,6 +1,6 @@
 """Words for what the doctor finds in what vLLM keeps."""
 
-from torchkeeper.client.words.catalogue.words import Words
+from torchkeeper.client.words.catalogue.words import Forms, Words
 
 WORDS: dict[str, Words] = {
     "vllm-own-variables": Words(
@@ -16,7 +16,10 @@ WORDS: dict[str, Words] = {
         "Change the secret, update vLLM, and remove the folder.",
     ),
     "vllm-moved": Words(
-        "The list of vLLM's pieces {path} in {place} names another folder.",
+        Forms(
+            "{count} list of vLLM's pieces in {place} names another folder: {path}.",
+            "{count} lists of vLLM's pieces in {place} name other folders: {path} and others.",
+        ),
         "It was moved or copied from {other}. vLLM before 0.32 looks for the pieces there, and "
         "does not start where they are not; later versions go by their names.",
         "Copy it with “torchkeeper copy”, which puts the new paths in, or update vLLM.",
@@ -24,7 +27,7 @@ WORDS: dict[str, Words] = {
     "vllm-compiled-again": Words(
         "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
         "change code.",
-        "They lie in {place} and {other}. All but one are for nothing, and take {size_bytes}.",
+        "They are {keys} in {folders}. All but one are for nothing, and take {size_bytes}.",
         "Give all pods the same values, or leave them out.",
     ),
 }
