@@ -20,9 +20,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 514,
-    "lines": 118_450,
-    "lines of code": 86_843,
+    "files": 518,
+    "lines": 119_518,
+    "lines of code": 87_615,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
