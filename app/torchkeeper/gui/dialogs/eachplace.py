@@ -38,7 +38,7 @@ class EachPlace(QWidget):
         names = self.tr("Cache"), self.tr("Folder"), self.tr("Why")
         headings = [*names, self.tr("Entries"), self.tr("Size")]
         self.table = lists.Table(self.tr("Where each cache goes"), headings)
-        lists.columns(self.table, (88, 0, 228, 64, 76), 1)
+        lists.columns(self.table, (96, 0, 240, 64, 76), 1)
         lists.right(self.table, (3, 4))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.hide()
