@@ -70,7 +70,7 @@ def test_a_table_for_people(tk: Tk, fixture_cache: Path, tmp_path: Path, torch_p
     head = "PLACE ENTRIES CONTENT COMPILE USABLE OTHER FILES TRASH ON DISK FREE"
     assert " ".join(lines[0].split()) == head
     assert lines[1].startswith(f"{fixture_cache} ")
-    assert "36.0 s  0 of 12" in lines[1]
+    assert "36.0 s  0 of 11" in lines[1]
     assert lines[2].endswith("counted above")
     assert lines[3].split()[:2] == ["total", "44"]
     words = ["purge", str(fixture_cache), "--stale", "--env", torch_python]
