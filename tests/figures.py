@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 518,
-    "lines": 119_518,
-    "lines of code": 87_615,
+    "lines": 119_522,
+    "lines of code": 87_619,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -676,6 +676,7 @@ def test_a_copy_goes_between_machines(
     assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
 
 
+@pytest.mark.slow
 def test_entries_go_between_a_machine_and_a_server(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, kept_291: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -20,9 +20,13 @@ WORDS: dict[str, Words] = {
             "{count} list of vLLM's pieces in {place} names another folder: {path}.",
             "{count} lists of vLLM's pieces in {place} name other folders: {path} and others.",
         ),
-        "It was moved or copied from {other}. vLLM before 0.32 looks for the pieces there, and "
-        "does not start where they are not; later versions go by their names.",
-        "Copy it with “torchkeeper copy”, which puts the new paths in, or update vLLM.",
+        Forms(
+            "It was moved or copied from {other}. vLLM before 0.32 looks for each piece there, and "
+            "does not start without it; later versions go by its name.",
+            "They were moved or copied, one of them from {other}. vLLM before 0.32 looks for the "
+            "pieces there, and does not start where they are not; later versions go by the names.",
+        ),
+        "“torchkeeper copy” copies with the new paths put in. Or update vLLM.",
     ),
     "vllm-compiled-again": Words(
         "vLLM has compiled the same {count} times: the keys differ in {names} alone, which cannot "
