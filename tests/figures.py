@@ -21,7 +21,7 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 518,
-    "lines": 119_522,
+    "lines": 119_525,
     "lines of code": 87_619,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,

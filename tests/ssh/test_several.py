@@ -119,7 +119,7 @@ while True:
 #: It takes long, and goes on.
 GOES_ON = """
 hello(); i = asked()["id"]
-for n in range(60):
+for n in range(200):
     message(type="progress", id=i, done=n, total=None, unit="files")
     time.sleep(0.1)
 message(type="rows", id=i, rows=[{"path": "/far/away", "reason": "default", "exists": False}])
@@ -185,11 +185,12 @@ def test_the_others_are_told_where_one_never_answers(
     assert [one for one in told if one.get("place") == places[1]], "the other is told"
 
 
+@pytest.mark.slow
 def test_one_that_goes_on_is_heard_however_long_it_takes(
     liar: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lie(liar, GOES_ON)
-    monkeypatch.setattr(several, "ANSWER", 4.0)
+    monkeypatch.setattr(several, "ANSWER", 12.0)
     rows = list[object]()
 
     def look(machine: str) -> object:

@@ -475,15 +475,20 @@ def test_the_end_of_questions_writes_into_no_pipe_of_others(
     assert not listens.is_alive()
 
 
+def mute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, an ssh that takes the connection and says nothing."""
+    program = folder / "ssh"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(terminal, "is_there", lambda: True)
+
+
 def test_a_process_that_is_forked_has_a_turn_and_connections_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever holds them in the other will never let go of them in this."""
-    program = tmp_path / "ssh"
-    program.write_text("#!/bin/sh\nexec sleep 100\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(terminal, "is_there", lambda: True)
+    mute(tmp_path, monkeypatch)
     line.to("ssh://first")
     with line._lines.lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork where there are threads
@@ -502,11 +507,7 @@ def test_who_waits_for_the_terminal_holds_up_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One machine takes the connection and says nothing; the next would ask, too."""
-    program = tmp_path / "ssh"
-    program.write_text("#!/bin/sh\nexec sleep 100\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(terminal, "is_there", lambda: True)
+    mute(tmp_path, monkeypatch)
     line.to("ssh://first")
     came = list[str]()
 

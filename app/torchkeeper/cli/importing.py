@@ -69,11 +69,7 @@ def _import(args: argparse.Namespace) -> int:
     machine = far.machine_of(args.into)
     here = functools.cache(partial(leaving.here_of, args, args.files, machine))
     with asking(args) as asker:
-        signatures = {file: signing.signature_of(asker, file) for file in args.files}
-        for file, one in signatures.items():
-            if not args.dry_run:
-                check_policy(file, one)
-        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+        signatures, trusted = _signatures(args, asker)
         if args.dry_run or not trusted:
             inside = [look_inside(args, file, here()) for file in args.files]
             if args.dry_run or not machine:
@@ -100,6 +96,17 @@ def _import(args: argparse.Namespace) -> int:
     if answer["entries"] and not args.json:
         output.notes([*carrying.advice(abouts, env), _TAKEN_BACK])
     return code
+
+
+def _signatures(
+    args: argparse.Namespace, asker: Asker
+) -> tuple[dict[str, bundles.SignatureResult], bool]:
+    """Who signed each file, and whether nobody is asked. Raises UserError as ``check_policy``."""
+    found = {file: signing.signature_of(asker, file) for file in args.files}
+    for file, one in found.items():
+        if not args.dry_run:
+            check_policy(file, one)
+    return found, args.trust or all(one["status"] == "trusted" for one in found.values())
 
 
 def _tell(inside: Sequence[Inside], rows: bool = True) -> None:
@@ -185,11 +192,7 @@ def _import_each(args: argparse.Namespace) -> int:
     machine: str = args.into_each or ""
     here = functools.cache(partial(leaving.here_of, args, args.files, machine))
     with asking(args) as asker:
-        signatures = {file: signing.signature_of(asker, file) for file in args.files}
-        for file, one in signatures.items():
-            if not args.dry_run:
-                check_policy(file, one)
-        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+        signatures, trusted = _signatures(args, asker)
         shown = not args.json and (args.dry_run or not trusted)
         inside = [look_inside(args, file, here()) for file in args.files] if shown else []
         with (
