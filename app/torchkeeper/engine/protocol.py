@@ -136,6 +136,7 @@ VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
+FILL, PROVE = "fill", "prove"
 DETACH, FOLLOW, JOBS = "detach", "follow", "jobs"
 
 #: The operations, by the module of engine.messages that has their types.
@@ -223,6 +224,8 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
                   repeats=True, owned=(Owned("place", runs=True),)),
         Operation(PREPARE, "operations.prepare_", Ends.APART, compiles=True, repeats=True,
                   owned=(Owned("into", runs=True),)),
+        Operation(FILL, "filling.fill", Ends.APART, compiles=True),
+        Operation(PROVE, "filling.prove", Ends.APART, compiles=True, proves=True),
         Operation(DETACH, "detached.detach", Ends.APART),
         Operation(FOLLOW, "detached.follow", Ends.APART),
         Operation(JOBS, "detached.jobs"),

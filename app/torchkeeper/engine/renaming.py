@@ -10,11 +10,11 @@ where that environment looks, and leave out those that it must not load.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.engine.session import Rows, Session, environments, path_of
 from torchkeeper.stores.bundles.bundle import Bundle, claims
 from torchkeeper.stores.bundles.parts import MAX_SOURCE, has_object
@@ -67,9 +67,38 @@ def for_environment(
     else:
         [here] = environments(session, [python], True)
     offered = bundle if offered is None else offered
-    made = [item for item in offered.items() if has_object(item)]
     names = session.names.get(bundle.path, {}) if python is not None else {}
+    return under(session, bundle, here, names, report, offered)
+
+
+def under(
+    session: Session, bundle: Bundle, here: Env, names: dict[str, str], report: Report,
+    offered: Offered,
+) -> Named:  # fmt: skip
+    """The entries of a bundle for an environment, under its names."""
+    made = [item for item in offered.items() if has_object(item)]
     return Named(offered, names, _left_out(session, bundle, made, here, report))
+
+
+def for_this(session: Session, bundle: Bundle, report: Report) -> Named:
+    """The entries of a bundle for this very interpreter, whose torch is imported where it has to
+    name objects.
+    """
+    heard = Heard(report)
+    names(session, {"files": [bundle.path]}, heard)
+    here: Env = {"cpu_flags": machine.cpu_flags(), "libc": machine.libc()}
+    return under(session, bundle, here, heard.found, report, bundle)
+
+
+class Heard(Quiet):
+    """The names that ``names`` tells."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report)
+        self.found: dict[str, str] = {}
+
+    def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
+        self.found.update((str(row["path"]), str(row["key"])) for row in rows)
 
 
 def _left_out(

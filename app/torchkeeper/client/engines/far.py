@@ -37,13 +37,14 @@ _OPERATIONS = frozenset({
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
     protocol.RESUME, protocol.HAND_OVER, protocol.EXPLAIN_TRACE, protocol.ORIGIN, protocol.NAMES,
     protocol.NAMED, protocol.COMPARE, protocol.CACHES, protocol.VLLM, protocol.VLLM_VARIABLES,
+    protocol.FILL, protocol.PROVE,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM, protocol.RUN})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "also", "into", "output", "file", "files", "nearest", "beside", "manifests",
-    "sent", "scratch", "folder", "trace",
+    "sent", "scratch", "folder", "trace", "seeds",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"

@@ -1,6 +1,6 @@
 """Operations about compile jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from torchkeeper.artifacts.shapes import Fault
@@ -47,6 +47,48 @@ VerifyParams = shapes.Verifying
 VerifyResult = shapes.Verified
 PrepareParams = shapes.Preparing
 PrepareResult = shapes.Prepared
+
+
+class Seeded(shapes.Compiling, total=False):
+    """What is compiled in a folder of the engine's own, which goes with it. seeds: bundles whose
+    entries are there before.
+    """
+
+    seeds: Sequence[str]
+
+
+class FillParams(Seeded, total=False):
+    """output: the bundle of what is new. builders: as of an export."""
+
+    output: str
+    builders: Mapping[str, object] | None
+
+
+class FillRow(TypedDict):
+    """An entry that is new."""
+
+    kind: str
+    key: str
+
+
+class FillResult(TypedDict):
+    """new: how many entries are in the bundle, which has so many bytes; it is there unless it would
+    be empty. cut: it was cancelled, and what was done by then is in it. torch, device: as of a
+    warm-up, "" where it was cut.
+    """
+
+    new: int
+    size: int
+    cut: bool
+    torch: str
+    device: str
+
+
+class ProveParams(Seeded, total=False):
+    """What is to be found among the seeds."""
+
+
+ProveResult = shapes.Verified
 
 
 class DetachParams(TypedDict):

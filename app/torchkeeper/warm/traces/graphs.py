@@ -199,7 +199,8 @@ class Graph:
     outcome: "hit", "miss" or "bypass"; "compiling" where that is not known yet, and "none" where it
     was compiled and no cache was asked. seconds: what compiling it took, or None where nothing was
     compiled. phases: where the time went, from when PyTorch began with it. reason: of a bypass,
-    why, in PyTorch's words; None where it gives none.
+    why, in PyTorch's words; None where it gives none. key: of its entry, None where that is not
+    known.
     """
 
     id: str
@@ -208,6 +209,7 @@ class Graph:
     seconds: float | None
     phases: tuple[Phase, ...] = ()
     reason: str | None = None
+    key: str | None = None
 
 
 @dataclass
@@ -335,7 +337,8 @@ class Graphs(logging.Handler):
         reason = None
         if outcome == "bypass" and (told := _REASON.search(payload)):
             reason = str(json.loads(told[1])).strip()[:_LONGEST_REASON] or None
-        graph = Graph(ident, self._named(known), outcome, seconds, spent, reason)
+        of = found[1] if found else None
+        graph = Graph(ident, self._named(known), outcome, seconds, spent, reason, of)
         self._say(graph, self._when.get(ident, 0.0))
 
 

@@ -1,0 +1,78 @@
+"""The one interface to machines on which engines run: who is there (``nodes``), and to have an
+engine there do one thing (``run``). Bytes go there and come back in the target's own way; what is
+asked, and how that is answered, is the protocol of engines, wherever it runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchkeeper.engine.protocol import Message
+
+if TYPE_CHECKING:
+    from torchkeeper.client.words.problems import UserError
+    from torchkeeper.verdict.probed import Env
+
+#: Hears what an engine says of a unit on its way.
+Heard = Callable[[Message], None]
+
+
+class Node(NamedTuple):
+    """A machine, or a part of one, on which units run. name: as people know it, unique in its
+    target. python: the interpreter there. slots: how many units run at a time. facts: what a probe
+    of the interpreter told, None where it could not be asked, and ``why`` then. labels: what the
+    target says of it.
+    """
+
+    name: str
+    python: str
+    slots: int
+    facts: Env | None
+    labels: Mapping[str, str] = {}
+    why: UserError | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One request to an engine. files: for parameters that name files, those of here, which are
+    there then; a parameter with a list has a list. output: the file of here that gets what the
+    engine wrote as its parameter ``output``; "" where it writes none.
+    """
+
+    op: str
+    params: Mapping[str, object]
+    files: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    output: str = ""
+
+
+class Lost(Exception):
+    """The node is gone, or the way to it, and with it what ran there. why: for people."""
+
+    def __init__(self, why: UserError) -> None:
+        super().__init__(why.what)
+        self.why = why
+
+
+class Target(ABC):
+    """Machines that are reached in one way. Its methods may be called from several threads."""
+
+    #: As people name it: ``local``, ``ssh://gpu1``, ``slurm``.
+    name: str
+
+    @abstractmethod
+    def nodes(self) -> list[Node]:
+        """Who is there; waits. Raises UserError where nobody can be asked at all."""
+
+    @abstractmethod
+    def run(self, node: Node, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
+        """The result of a unit, which is of its operation's type; waits. ``stop`` asks for an early
+        end. Raises Lost, and UserError for what the engine answers; no file is left there.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it; nothing of ours goes on there."""
