@@ -301,6 +301,8 @@ def graph_of(value: Any) -> GraphTold:
     }
     if reason:
         told["reason"] = line(reason)
+    if key := value.get("key"):
+        told["key"] = line(key)
     return told
 
 
