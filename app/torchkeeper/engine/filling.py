@@ -36,7 +36,7 @@ def fill(session: Session, params: msg.FillParams, report: Report) -> msg.FillRe
 
     output, cut, rows = path_of(params["output"]), False, Rows(report)
     torch = device = ""
-    with _seeded(session, params, report) as place, placed(params) as recipes:
+    with _seeded(session, params, report) as place, placed(params, True) as recipes:
         before = {item.identity for item in Folder(place).items(report)}
         try:
             asked = {**params, "recipes": recipes, "into": place, "each": True}
@@ -73,7 +73,7 @@ def prove(session: Session, params: msg.ProveParams, report: Report) -> msg.Prov
     from torchkeeper.warm.supervise import placed
     from torchkeeper.warm.verify import verify
 
-    with _seeded(session, params, report) as place, placed(params) as recipes:
+    with _seeded(session, params, report) as place, placed(params, True) as recipes:
         explain = explainer(session, place, report)
         asked = {**params, "recipes": recipes, "place": place, "runs": ["warm"]}
         return verify(cast("Verifying", asked), report, explain)

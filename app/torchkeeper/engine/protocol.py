@@ -60,7 +60,7 @@ class Owned(NamedTuple):
 class Operation(NamedTuple):
     """An operation and its traits.
 
-    handler: a module of this package and a function in it, which takes the Session, the parameters
+    handler: a module of its package and a function in it, which takes the Session, the parameters
         and a Report, and returns the result. The module is loaded at the first request.
     changes: the parameter that names what it changes; "" where it changes nothing, or where its
         parameters do not name that (``prepare``).
@@ -76,6 +76,8 @@ class Operation(NamedTuple):
     entry_rows: its rows are entries (``artifacts.entry``).
     placed_rows: its rows are the kind and path of each entry that it puts there.
     messages: the module of engine.messages that has its types.
+    package: the one that its handler is in. What is in no package that travels is done by the app's
+        own engines alone.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Operation(NamedTuple):
     placed_rows: bool = False
     owned: tuple[Owned, ...] = ()
     messages: str = ""
+    package: str = "engine"
 
     @property
     def params(self) -> Any:
@@ -137,6 +140,7 @@ EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
 FILL, PROVE = "fill", "prove"
+NODES, FLEET = "nodes", "fleet"
 DETACH, FOLLOW, JOBS = "detach", "follow", "jobs"
 
 #: The operations, by the module of engine.messages that has their types.
@@ -229,6 +233,11 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(DETACH, "detached.detach", Ends.APART),
         Operation(FOLLOW, "detached.follow", Ends.APART),
         Operation(JOBS, "detached.jobs"),
+    ),
+    "fleet": (
+        Operation(NODES, "warming.nodes", package="fleet"),
+        Operation(FLEET, "warming.fleet", Ends.STAYS, "into", fills=True, compiles=True,
+                  repeats=True, package="fleet"),
     ),
 }  # fmt: skip
 TABLE: dict[str, Operation] = {

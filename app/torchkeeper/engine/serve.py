@@ -326,7 +326,8 @@ def perform(
     module of its handler is loaded at its first request, for a quick start.
     """
     module, name = operation.handler.split(".")
-    handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
+    package = f"torchkeeper.{operation.package}"
+    handler = getattr(importlib.import_module(f"{package}.{module}"), name)
     for place in operation.owned:
         _point_out(session, place, params, report)
     result: Mapping[str, Any] = handler(session, params, report)

@@ -298,7 +298,10 @@ def chosen_with_needed(
     picks = picker(session, select)
     batches = store.entries(session, report, store.survey(report), carried)
     batches = with_verdicts(session, store, batches, select.get("envs"), asked, report)
-    return _with_needed([one for batch in batches for one in batch], picks)
+    everything = [one for batch in batches for one in batch]
+    if select.get("fits"):
+        return _fitting(everything, picks)
+    return _with_needed(everything, picks)
 
 
 def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], Tally]:
@@ -341,6 +344,24 @@ def _with_needed(
                     taken.add(id(one))
                     waiting.append(one)
     return [one for one in everything if id(one) in taken]
+
+
+def _fitting(everything: Sequence[Described], picks: Callable[[Entry], bool]) -> list[Described]:
+    """What the environment can use: all but what has no use there, and what only that needs."""
+    useless = [one for one in everything if one.entry.verdict in ("stale", "broken")]
+    gone = {id(one) for one in useless}
+    rest = [one for one in everything if id(one) not in gone]
+    taken = {id(one) for one in _with_needed(rest, lambda e: picks(e) and e.verdict is not None)}
+    of_useless = {name for one in useless for name in needed(one.facts)}
+    return [
+        one
+        for one in rest
+        if id(one) in taken or (picks(one.entry) and of_useless.isdisjoint(_names(one)))
+    ]
+
+
+def _names(one: Described) -> set[Name]:
+    return known_as(one.item, one.facts)
 
 
 class Rows:

@@ -206,10 +206,10 @@ def checked(params: Compiling, place: str) -> Job:
 
 
 @contextlib.contextmanager
-def placed(params: Compiling) -> Iterator[Sequence[str | SentRecipe] | None]:
+def placed(params: Compiling, keeps: bool = False) -> Iterator[Sequence[str | SentRecipe] | None]:
     """The recipes of a request, whose folders are there meanwhile. What came from another machine
-    is a zip, in which each has the name that the request gives instead of a path. Raises
-    Problem("place-unwritable").
+    is a zip, in which each has the name that the request gives instead of a path. keeps: another
+    request needs the zip, too. Raises Problem("place-unwritable").
     """
     import zipfile
 
@@ -223,7 +223,8 @@ def placed(params: Compiling) -> Iterator[Sequence[str | SentRecipe] | None]:
         try:
             with zipfile.ZipFile(file) as zipped:
                 zipped.extractall(folder)
-            parts.forget(file)
+            if not keeps:
+                parts.forget(file)
         except (OSError, zipfile.BadZipFile) as e:
             raise Problem("place-unwritable", place=folder, why=str(e)) from e
         yield [

@@ -86,6 +86,8 @@ class Engine:
     #: Hears for how many seconds an engine has said nothing new to who waits in ``call``; what it
     #: raises ends that engine.
     silent: ClassVar[Callable[[Engine, float], None] | None] = None
+    #: How our own interpreter is started.
+    _alone: ClassVar[tuple[str, ...]] = ("-I", "-S")
 
     def __init__(
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
@@ -138,7 +140,7 @@ class Engine:
         # hide the user site and PYTHONPATH, where clusters keep torch.
         if python is None:
             more.setdefault(protocol.INDEX, os.path.join(whole.cache_folder(), "index.sqlite"))
-            source, alone = Path(SOURCE).resolve(), ["-I", "-S"]
+            source, alone = Path(SOURCE).resolve(), [*self._alone]
         else:
             interpreters.starting(python)
             source, alone = archive(), []

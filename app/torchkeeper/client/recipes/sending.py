@@ -5,6 +5,7 @@ in it leads to outside of it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -27,21 +28,40 @@ def send(
     """What a request on another machine says of recipes, whose files are there then. Raises
     UserError.
     """
-    folders = list(dict.fromkeys(one["folder"] for one in recipes if not isinstance(one, str)))
-    if not folders:
+    if all(isinstance(one, str) for one in recipes):
         return {"recipes": recipes}
     with temporary.folder("recipes") as scratch:
         file = os.path.join(scratch, "recipes.zip")
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for number, folder in enumerate(folders):
-                mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
-                _pack(zipped, str(number), folder, mine)
+        there = pack(recipes, file)
         sent = ferry.send(machine, file, told)
+    return {"recipes": there, "sent": sent}
+
+
+def pack(recipes: Sequence[str | SentRecipe], file: str) -> list[str | SentRecipe]:
+    """Write what recipes need to a zip, the same for the same files; what a request says of them
+    that has it as ``sent``. Raises UserError.
+    """
+    folders = list(dict.fromkeys(one["folder"] for one in recipes if not isinstance(one, str)))
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for number, folder in enumerate(folders):
+            mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
+            _pack(zipped, str(number), folder, mine)
     named = {folder: f"/{number}" for number, folder in enumerate(folders)}
-    there: list[str | SentRecipe] = [
+    return [
         one if isinstance(one, str) else {**one, "folder": named[one["folder"]]} for one in recipes
     ]
-    return {"recipes": there, "sent": sent}
+
+
+def digest(recipes: Sequence[str | SentRecipe], folder: str) -> str:
+    """A hash of the files of a folder that recipes in it need. Raises UserError."""
+    mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
+    made = hashlib.sha256()
+    for path in sorted({*_modules(folder), *_named(folder, mine)}):
+        file = os.path.join(folder, path)
+        with failing_as("recipe-unreadable", file=file), open(file, "rb") as source:
+            contents = hashlib.file_digest(source, "sha256").digest()
+        made.update(path.encode("utf-8", "surrogateescape") + b"\0" + contents)
+    return made.hexdigest()
 
 
 def _pack(zipped: zipfile.ZipFile, name: str, folder: str, recipes: Sequence[SentRecipe]) -> None:

@@ -39,7 +39,8 @@ class Select(Dying, total=False):
     were sent before (``hold``). envs: environments for the verdicts that a filter asks for; for
     what is stale, all in which it is. look: the number of a look at what is dead (``suggest``).
     unknown: also what no known writer wrote, where it is named. everything: ``items`` or ``held``
-    are all that the place holds, and nobody has chosen them.
+    are all that the place holds, and nobody has chosen them. fits: only what the environment in
+    ``envs`` can use, and what that needs.
     """
 
     filter: str
@@ -49,3 +50,4 @@ class Select(Dying, total=False):
     look: int | None
     unknown: bool
     everything: bool
+    fits: bool

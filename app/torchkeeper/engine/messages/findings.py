@@ -6,6 +6,12 @@ from typing import TypedDict
 from torchkeeper.artifacts.shapes import Fault, Leaks, Secret
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.engine.messages.entries import Detail, Shown
+from torchkeeper.engine.messages.fleet import (
+    CellFinding,
+    CellLogFinding,
+    GatheredFinding,
+    NodeFinding,
+)
 from torchkeeper.engine.messages.places import Looking, PlaceLooked
 from torchkeeper.engine.messages.verdicts import Program
 from torchkeeper.settings.shapes import FindingTold
@@ -141,6 +147,11 @@ class Finding(TypedDict, total=False):
 
     aot: AotTold
     built: BuiltFinding
+    cell: CellFinding
+    cell_log: CellLogFinding
+    cells: list[CellFinding]
+    gathered: GatheredFinding
+    node: NodeFinding
     variant: VariantFinding | int
     variants: list[VariantFinding]
     check: str

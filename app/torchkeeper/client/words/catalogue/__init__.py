@@ -3,6 +3,7 @@
 from torchkeeper.client.words.catalogue import (
     bundles,
     compiling,
+    fleet,
     machines,
     places,
     programs,
@@ -12,5 +13,5 @@ from torchkeeper.client.words.catalogue.words import Words
 
 CATALOGUE: dict[str, Words] = {
     **places.WORDS, **bundles.WORDS, **servers.WORDS, **compiling.WORDS, **programs.WORDS,
-    **machines.WORDS,
+    **machines.WORDS, **fleet.WORDS,
 }  # fmt: skip

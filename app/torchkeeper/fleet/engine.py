@@ -1,0 +1,21 @@
+"""The engine that has the operations of a fleet: a process of its own, so that nothing of it waits
+in the window, and so that a fleet can be cancelled, and killed, like any other job.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from torchkeeper.client.engines.interpreters import VARIABLE
+from torchkeeper.client.engines.process import Engine
+
+
+class FleetEngine(Engine):
+    """The app's own interpreter, with its packages: what reaches other machines may need some."""
+
+    _alone: ClassVar[tuple[str, ...]] = ("-I",)
+
+    def __init__(self) -> None:
+        named = {VARIABLE: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
+        super().__init__(env=named)

@@ -1,0 +1,117 @@
+"""The place of a fleet: what is in it, what of it a kind of node can use, and the bundles of nodes
+that are merged into it, without doubles.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.artifacts import remote
+from torchkeeper.client import carrying, crossing
+from torchkeeper.client.engines import far
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
+from torchkeeper.engine.protocol import COPY, EXPORT, KNOW, LIST, SECRET, TARGET
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.verdict.probed import Env
+
+#: The problem of an export that would have been empty, or of a place that is not there yet.
+_NOTHING = frozenset({"place-missing", "nothing-to-export"})
+
+
+class Gathering:
+    """The place ``into``. secrets: what is done about those in entries, as of an export, where
+    others may read the place. passwords: of servers.
+    """
+
+    def __init__(self, into: str, secrets: str | None, passwords: Mapping[str, str]) -> None:
+        self.into, self._secrets = into, secrets
+        self._scheme = scheme_of(into)
+        #: A bundle is written once, at the end.
+        self.at_the_end = self._scheme.becomes(into) == "bundle"
+        self._engine = Engine(far.machine_of(into) or None)
+        self._lock = threading.Lock()
+        for place, password in passwords.items():
+            self._call(SECRET, {"place": place, "password": password})
+
+    def close(self) -> None:
+        self._engine.close_and_wait()
+
+    def _call(self, op: str, params: Mapping[str, object], rows: list[Any] | None = None) -> Any:
+        """The result of one operation, in whatever thread. Raises UserError."""
+        from torchkeeper.placing.machines import converse
+
+        def heard(message: protocol.Message) -> None:
+            if rows is not None:
+                rows.extend(message.rows)
+
+        with self._lock:
+            return converse(self._engine, op, dict(params), heard, threading.Event())
+
+    def there(self) -> bool:
+        """Whether there is anything yet."""
+        if not self._scheme.local:
+            return True
+        return os.path.isfile(self.into) or (
+            os.path.isdir(self.into) and bool(os.listdir(self.into))
+        )
+
+    def held(self) -> frozenset[tuple[str, str]]:
+        """The kind and key of each entry in the place. Raises UserError."""
+        rows: list[Any] = []
+        if self.there():
+            self._call(LIST, {"place": self.into}, rows)
+        return frozenset((str(row["kind"]), str(row["key"])) for row in rows)
+
+    def takes(self, kind: str) -> bool:
+        """Whether the place holds entries of a kind at all."""
+        return not self._scheme.remote_cache or kind in remote.KINDS
+
+    def usable(self, facts: Env, file: str) -> bool:
+        """Write what an environment can use of the place to a bundle; whether that is anything.
+        Raises UserError.
+        """
+        if not self.there():
+            return False
+        name = str(facts.get("executable") or facts["python"])
+        self._call(KNOW, {"python": name, "env": facts})
+        made, machine = file, far.machine_of(self.into)
+        if machine:
+            from torchkeeper.client.engines import ferry
+
+            made = ferry.name(machine)
+        asked = {
+            "place": self.into, "output": made, "needs": True, "secrets": "allow",
+            "select": {"fits": True, "envs": [name]}, "builders": carrying.builders(facts),
+        }  # fmt: skip
+        result = self._call(EXPORT, asked)
+        if machine and result["entries"]:
+            ferry.fetch(made, file, self._call(TARGET, {"path": made})["size"])
+        return bool(result["entries"])
+
+    def take(self, file: str) -> None:
+        """Put what a bundle holds into the place. Raises UserError."""
+        asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "replace": False}
+        if not far.machine_of(self.into):
+            self._call(COPY, asked)
+            return
+        with Engine() as here:
+            crossing.copy(asked, here.call, self._call, lambda _: None)
+
+    def write(self, files: Sequence[str]) -> None:
+        """Have the bundle hold what these do, besides what it holds. Raises UserError."""
+        first, *also = [*([self.into] if os.path.isfile(self.into) else []), *files]
+        asked = {"place": first, "also": also, "output": self.into, "replace": True,
+                 "secrets": self._secrets}  # fmt: skip
+        self._call(EXPORT, asked)
+
+
+def failed(error: UserError) -> bool:
+    """Whether it says more than that there is nothing."""
+    return error.code not in _NOTHING

@@ -1,0 +1,160 @@
+"""What a fleet has done so far, in a folder of its own: a journal of JSON lines, each on the disk
+before the next thing happens, and the bundles that have come and are not in the place yet. Whatever
+is killed, the same command goes on from here. What of it cannot be read counts as not done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words.problems import failing_as, user_error
+from torchkeeper.stores.folders import locks
+from torchkeeper.stores.names import SUFFIX
+
+_JOURNAL, _BUNDLES, _LOCK = "journal.jsonl", "bundles", "lock"
+#: Bytes of a journal.
+_MOST = 1 << 30
+
+
+@dataclass
+class Done:
+    """A cell that was compiled. keys: the FX graphs that it looked up; unit: of the bundle that has
+    what was new; seconds: that it took. found, hits, misses, rebuilt, proved_on: of its proof.
+    """
+
+    node: str
+    unit: str
+    seconds: float = 0.0
+    graphs: int = 0
+    keys: list[str] = field(default_factory=list)
+    proved_on: str = ""
+    found: float = 0.0
+    hits: int = 0
+    misses: int = 0
+    rebuilt: int = 0
+    proof: str = ""
+
+
+def folder_of(place: str) -> str:
+    """Where the state of a place's fleet is kept, unless another folder is named."""
+    from platformdirs import user_data_dir
+
+    name = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return os.path.join(user_data_dir("torchkeeper"), "fleets", name)
+
+
+class State:
+    """The state in a folder. done: by the idents of cells; pending: the bundles that are not in the
+    place yet, by unit; new: what each unit added, as kinds and keys.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.done = dict[str, Done]()
+        self.pending = dict[str, str]()
+        self.new = dict[str, frozenset[tuple[str, str]]]()
+        self._handle: int | None = None
+        self._journal: int | None = None
+
+    def read(self) -> None:
+        """Read what is there; without ``held`` nothing is changed."""
+        path = os.path.join(self.folder, _JOURNAL)
+        data = b""
+        with contextlib.suppress(OSError):
+            data = whole.read(path, _MOST)
+        # A line that was being written when the power went is none.
+        for line in data.split(b"\n"):
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+                self._take(json.loads(line))
+
+    def _take(self, told: Mapping[str, Any]) -> None:
+        if "came" in told:
+            unit = str(told["came"])
+            self.new[unit] = frozenset((str(kind), str(key)) for kind, key in told["new"])
+            if told.get("bundle"):
+                self.pending[unit] = os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
+            for ident, one in told["cells"].items():
+                self.done[str(ident)] = Done(**one)
+        elif "merged" in told:
+            self.pending.pop(str(told["merged"]), None)
+        elif "proved" in told:
+            self.done[told["proved"]] = Done(**told["as"])
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else changes it meanwhile. Raises UserError where somebody does."""
+        with failing_as("place-unwritable", place=self.folder):
+            os.makedirs(os.path.join(self.folder, _BUNDLES), mode=0o700, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._handle = os.open(os.path.join(self.folder, _LOCK), flags, 0o600)
+        try:
+            if locks.taken(self._handle):
+                raise user_error("fleet-busy", {"folder": self.folder})
+            self.read()
+            self._tidy()
+            with failing_as("place-unwritable", place=self.folder):
+                path = os.path.join(self.folder, _JOURNAL)
+                self._journal = os.open(path, flags | os.O_APPEND, 0o600)
+                if os.fstat(self._journal).st_size:
+                    os.write(self._journal, b"\n")  # behind what may be half a line
+            yield
+        finally:
+            for handle in (self._journal, self._handle):
+                if handle is not None:
+                    os.close(handle)
+            self._journal = self._handle = None
+
+    def _tidy(self) -> None:
+        """Bundles that nobody knows are remains, and those that are gone have not come."""
+        here = os.path.join(self.folder, _BUNDLES)
+        known = set(self.pending.values())
+        for name in os.listdir(here):
+            if (path := os.path.join(here, name)) not in known:
+                _remove(path)
+        for unit, path in list(self.pending.items()):
+            if not os.path.isfile(path):
+                del self.pending[unit]
+                self.done = {name: one for name, one in self.done.items() if one.unit != unit}
+
+    def bundle(self, unit: str) -> str:
+        """Where the bundle of a unit goes; it is one when ``came`` was told."""
+        return os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
+
+    def came(
+        self, unit: str, cells: Mapping[str, Done], new: frozenset[tuple[str, str]], bundle: bool
+    ) -> None:
+        """What a unit has done is here. Raises UserError where that cannot be kept."""
+        told = {"came": unit, "cells": {name: asdict(one) for name, one in cells.items()},
+                "new": sorted(new), "bundle": bundle}  # fmt: skip
+        self._keep(told)
+
+    def merged(self, unit: str) -> None:
+        """Its entries are in the place, and its bundle is not needed any more."""
+        path = self.pending.get(unit)
+        self._keep({"merged": unit})
+        if path:
+            _remove(path)
+
+    def proved(self, ident: str, how: Done) -> None:
+        self._keep({"proved": ident, "as": asdict(how)})
+
+    def _keep(self, told: Mapping[str, Any]) -> None:
+        assert self._journal is not None
+        with failing_as("place-unwritable", place=self.folder):
+            data = json.dumps(told).encode() + b"\n"
+            while data:
+                data = data[os.write(self._journal, data) :]
+            os.fsync(self._journal)
+        self._take(told)
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
