@@ -35,6 +35,8 @@ FLOORS = [
     "doctor",
     "engine",
     "client",
+    "placing",
+    "fleet",
     "api",
     "cli",
     "gui",

@@ -14,14 +14,14 @@ from torchkeeper.engine.protocol import TABLE, Ends, Operation, ends, traits
 @pytest.mark.parametrize("operation", TABLE.values(), ids=TABLE)
 def test_every_operation_has_a_handler(operation: Operation) -> None:
     module, name = operation.handler.split(".")
-    handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
+    handler = getattr(importlib.import_module(f"torchkeeper.{operation.package}.{module}"), name)
     assert len(inspect.signature(handler).parameters) == 3
 
 
 @pytest.mark.parametrize("operation", TABLE.values(), ids=TABLE)
 def test_parameters_and_results_are_types_that_the_handler_names(operation: Operation) -> None:
     module, name = operation.handler.split(".")
-    handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
+    handler = getattr(importlib.import_module(f"torchkeeper.{operation.package}.{module}"), name)
     messages = importlib.import_module(f"torchkeeper.engine.messages.{operation.messages}")
     said = inspect.signature(handler)
     params = [one.annotation for one in said.parameters.values()][1]
