@@ -51,7 +51,7 @@ _PGO_KEY = regex(
 _TRITON_FILE = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = regex(triton.DEVICE, re.ASCII)
 _HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
-#: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank, of a
+#: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank, or
 #: part of a model there, as SGLang has them, or of a model, an artifact that torch saved unpacked
 #: there (torch/_inductor/standalone_compile.py), and where AOTInductor builds eager kernels; one of
 #: Triton's alone (``TRITON_CACHE_DIR``).
