@@ -96,6 +96,7 @@ class Target:
         self.root = root
         items = list(items)
         self._style = _style(root, [x for x in items if not layout.in_tree(x.path)])
+        self._part = _part(root) if self._style == "vllm" else ""
         self._compilers = Homes(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
@@ -120,7 +121,7 @@ class Target:
         if item.kind == "jit":
             self._compilers.check(item, offered)
         tree = layout.in_tree(item.path) and item.kind != "aoti_eager"
-        inner = "inductor_cache/" if self._style == "vllm" and not tree else ""
+        inner = f"{self._part}inductor_cache/" if self._style == "vllm" and not tree else ""
         inner = self._above(item.path) if tree else inner
         listed = None
         if item.kind == "aoti_eager":
@@ -187,7 +188,7 @@ class Target:
             # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
             home = item.path if item.path != item.key else f"triton/0/{item.key}"
         else:
-            home = item.key if self._style == "triton" else f"triton_cache/{item.key}"
+            home = item.key if self._style == "triton" else f"{self._part}triton_cache/{item.key}"
         folder = os.path.join(self.root, home)
         try:
             is_there = stat.S_ISDIR(os.lstat(folder).st_mode)
@@ -267,6 +268,17 @@ def _style(root: str, items: Iterable[Item]) -> str:
     if any(map(triton.is_key, names)):
         return "triton"
     return "inductor" if any("/" in home for home in homes) else "triton"
+
+
+def _part(root: str) -> str:
+    """The one part of a model that has the caches of a rank, as SGLang has them, with a ``/``;
+    nothing where the rank has them, or several parts.
+    """
+    if not layout.RANK.fullmatch(os.path.basename(root)) or not os.path.isdir(root):
+        return ""
+    names = sorted(os.listdir(root))
+    parts = [x for x in names if os.path.isdir(os.path.join(root, x, "inductor_cache"))]
+    return f"{parts[0]}/" if len(parts) == 1 and "inductor_cache" not in names else ""
 
 
 def _surely_broken(item: Item, target: str) -> bool:
