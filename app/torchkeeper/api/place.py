@@ -338,8 +338,8 @@ class Place:
         )
 
     def undo(self, receipt: Receipt | None = None) -> Placed:
-        """Put back what a purge moved to the trash, by default the latest purge, as ``torchkeeper
-        undo``. A server has no trash.
+        """Put back what a purge moved to the trash, as ``torchkeeper undo``; by default undo the
+        latest purge or import: what an import has placed moves to the trash. A server has no trash.
         """
         if not self._scheme.has_trash or (receipt is not None and receipt.id is None):
             why = "The purge used no trash: on a server, or with now=True, it removes for good."

@@ -240,7 +240,7 @@ class Target:
             self._listed.setdefault(path, []).append(item)
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
-        return self._claimed.get(path) or _digest_at(path, kind, pouring)
+        return self._claimed.get(path) or digest_at(path, kind, pouring)
 
 
 def _joined(above: str, path: str) -> str:
@@ -306,7 +306,7 @@ def _leads_to_files(path: str) -> bool:
         return True  # it is not written yet: what comes before would do it
 
 
-def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
+def digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
     """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
