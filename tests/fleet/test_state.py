@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.fleet.state import Done, State
 

@@ -68,7 +68,8 @@ class Work:
         self.error: BaseException | None = None
         cells = list(cells)
         sizes = Counter(cell.group for cell in cells)
-        for cell in reversed(sorted(cells, key=lambda one: sizes[one.group])):
+        cells.reverse()  # each is put before the others
+        for cell in sorted(cells, key=lambda one: -sizes[one.group]):
             self._put(Waiting(cell))
             self._left += 1
 
