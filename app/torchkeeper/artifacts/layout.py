@@ -78,6 +78,8 @@ _EAGER_LIST = regex(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\
 VLLM_FACTORS = "cache_key_factors.json"
 #: The first is the list of its compiled pieces.
 VLLM_INDEX = "vllm_compile_cache.py"
+#: The lists of vLLM and SGLang, which several may add to.
+LISTS = frozenset({VLLM_INDEX, "sglang_compile_cache.py"})
 VLLM_FILES = frozenset({VLLM_FACTORS, VLLM_INDEX, "computation_graph.py", "transformed_code.py"})
 #: The same of SGLang, which writes a graph at each start; it reads none of this again.
 _SGLANG = regex(r"sglang_compile_cache\.py|computation_graph_\d{9,11}\.\d{1,7}\.py", re.ASCII)
