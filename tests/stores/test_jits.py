@@ -16,6 +16,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
+from tests.stores.test_copying import carry
 from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
@@ -167,6 +168,34 @@ def test_from_above_each_is_the_same(machine: Path) -> None:
     assert {one.name for one in entries(machine) if one.kind == "jit"} == {
         "DeepGEMM: scale", "FlashInfer: scale_f32", f"FlashInfer: {DECODE}"
     }  # fmt: skip
+
+
+@pytest.mark.torch
+def test_what_helion_has_others_keep_is_theirs(
+    machine: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """In PyTorch's folder, where Helion's is by default, and in that which its variable names."""
+    cache = tmp_path / "torchinductor"
+    cache.mkdir()
+    (machine / "helion").rename(cache / "helion")
+    shutil.copytree(kernels, cache / "helion" / "triton" / "0")
+    (cache / "helion" / "cute").mkdir()
+    (machine / "cutlass_python_cache").rename(cache / "helion" / "cute" / "0")
+    there = len(items(kernels, "triton"))
+    assert there > 0
+    for place in (cache, cache / "helion"):
+        assert len(items(place, "triton")) == there
+        assert {one.name for one in entries(place) if one.kind == "jit"} == {
+            "CuTe DSL", "Helion", "Helion: helion_bwd",
+        }  # fmt: skip
+        assert paths(place, "unknown") == set()
+    before = below(cache)
+    assert purge(cache) == [] and below(cache) == set()
+    undo(cache)
+    assert below(cache) == before
+    carry(cache, tmp_path / "there")
+    assert len(items(tmp_path / "there", "triton")) == there
+    assert paths(tmp_path / "there", "unknown") == set()
 
 
 def near(name: str) -> list[str]:
