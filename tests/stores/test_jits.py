@@ -8,6 +8,7 @@ import fcntl
 import os
 import pkgutil
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -508,6 +509,17 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
+    of_one = sum(str(name).startswith("FlashInfer") for name, *_ in NAMED)
+    chosen = "--filter", "kind:flashinfer", "--json"
+    found = tk("ls", machine, *chosen).objects
+    assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
+    done = tk("purge", machine, *chosen, "--yes").result
+    assert len(found) == done["entries"] == of_one
+    assert len(items(machine)) == len(NAMED) - of_one
+    tk("undo", machine)
+    said = tk("overview", machine)
+    rows = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line}
+    assert (rows["flashinfer"], "jit" in rows) == (str(of_one), False)
     after = {path: about for path, about in snapshot(machine).items() if path != TRASH}
     assert after == before
 
@@ -515,7 +527,10 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
 def test_in_an_overview(machine: Path) -> None:
     with Engine() as engine:
         looked = Looked(engine, machine)
-    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [len(NAMED)]
+    rows = [row for row in looked.rows if row.get("kind") == "jit"]
+    assert sum(row["entries"] for row in rows) == len(NAMED)
+    by = {known.COMPILERS[row["compiler"]]: row["entries"] for row in rows}
+    assert by == Counter(str(name).partition(":")[0] for name, *_ in NAMED)
 
 
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:

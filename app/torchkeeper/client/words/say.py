@@ -252,8 +252,12 @@ def use_names(on: bool) -> None:
 
 
 def kind_words(kind: str) -> str:
-    """The name of a kind; what is none is called as it is."""
-    return tr(_NAMES[kind]) if kind in _NAMES else kind
+    """The name of a kind, or of a compiler of the kind jit; what is none is called as it is."""
+    if kind in _NAMES:
+        return tr(_NAMES[kind])
+    from torchkeeper.artifacts.jits.known import COMPILERS  # few commands name one
+
+    return COMPILERS.get(kind, kind)
 
 
 def called(kind: object) -> str:
