@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.shapes import EntryRow, Fault, Private, Secret, Sized
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Private, Secret, Sized
 from torchkeeper.cli.contract import schema_of
 from torchkeeper.cli.telling import Uncached
 from torchkeeper.cli.vllm import RankTold, TreeTold
@@ -311,7 +311,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT, without=("content_bytes", "failed")),),
     "trash": (
-        Line("each purge", (ReceiptRow,), without=("content_bytes",)),
+        Line("each purge, and each import", (ReceiptRow,),
+             {"placed": _object("Amount", Amount, without=("content_bytes",)) | None},
+             without=("content_bytes",)),
         _result(dead.TrashResult, without=("content_bytes",),
                 last=_object("Last", Last, without=("content_bytes",)) | None),
         _result(dead.EmptyTrashResult, what="with --empty", without=("content_bytes",), left=_LEFT),

@@ -56,7 +56,17 @@ THERE: dict[str, set[tuple[str, str | None, int]]] = {
     "extensions": {("PyTorch extensions: plain", None, 5)},
     "torch/kernels": {("jiterator: my_op_vectorized8", "cuda:90", 1)},
     "torch_tensorrt_engine_cache": {("Torch-TensorRT", None, 1)},
+    # In ``serving/servers.tar.xz``.
+    "sglang_jit": {("SGLang JIT: sgl_kernel_jit_add_one", "cuda:90", 7)},
+    "flashinfer_autotune_cache": {
+        ("FlashInfer tuning: rank_tp0_pp0_dp0", "cuda:90", 1),
+        ("FlashInfer tuning", "cuda:90", 1),
+        ("FlashInfer tuning", None, 1),
+        ("FlashInfer tuning: manifest", None, 1),
+    },
 }
+#: Those with a lock that is there between two runs.
+LOCKED = {FLASHINFER, "quack_cache", "cute_aot", "sglang_jit"}
 #: The one that a variable names: its folder has no name of its own.
 NAMELESS = "extensions"
 #: What is known of a whole machine by the names of the folders.
@@ -67,10 +77,10 @@ LOG = "0.7.2.post1/90a/flashinfer_jit.log"
 
 @pytest.fixture(scope="session")
 def serving(shared: Path) -> Path:
-    """What two scripts of tests/data had compilers write. Not to be changed."""
+    """What three scripts of tests/data had compilers write. Not to be changed."""
 
     def unpack(folder: Path) -> None:
-        for name in ("jit", "more"):
+        for name in ("jit", "more", "servers"):
             unpack_archive(DATA / "serving" / f"{name}.tar.xz", folder)
 
     return once(shared, "serving", unpack)
@@ -233,6 +243,20 @@ MINE = {
         f"{'a' * 153}/blob.bin", f"{'a' * 152}/blob.bin", "timing_cache.bin", "blob.bin",
         f"{'A' * 153}/blob.bin", "mine/blob.bin", f"{'a' * 153}/engine.bin",
     ],
+    "sglang_jit": [
+        f"sm90a/mine/build-{'a' * 16}/deps-{'b' * 16}/build.ninja", "sm90a/notes.txt",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 16}/deps-{'b' * 16}/cuda.cu",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 15}/deps-{'b' * 16}/build.ninja",
+        f"sm90a/sgl_kernel_jit_add_one/build-{'a' * 16}/deps-{'b' * 16}/build.ninja",
+        f"mine/sgl_kernel_jit_a/build-{'a' * 16}/deps-{'b' * 16}/sgl_deps.json", "build.ninja",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 16}/.staging-mine/cuda.cu",
+    ],
+    "flashinfer_autotune_cache": [
+        f"0.7.2/sm90/{'a' * 16}/rank_tp0_pp0_dp0.json", f"0.7.2/sm90/{'a' * 16}/mine.json",
+        f"{'a' * 64}/autotune_configs.json", f"v2/{'a' * 16}/manifest.json", "v2/manifest.json",
+        f"v2/{'a' * 16}/entries/{'b' * 24}.json", f"v2/{'a' * 16}/entries/{'b' * 23}.json",
+        "autotune_configs.json", f"flux3_prims_ts/H100/{'a' * 16}/rank0.json",
+    ],
 }  # fmt: skip
 
 
@@ -257,7 +281,7 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
         (place / path).write_text(texts.get(path.rpartition("/")[2], "of mine"))
     known_before = {LOG} if cache == FLASHINFER else set[str]()
     assert paths(place, "unknown") == theirs | known_before
-    assert len(paths(place, "lock")) == (cache in (FLASHINFER, "quack_cache", "cute_aot"))
+    assert len(paths(place, "lock")) == (cache in LOCKED)
     assert {item.identity: item.names for item in items(place)} == before
     told = snapshot(place, only=theirs)
     assert purge(place) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -324,6 +325,12 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     leaving.add_secrets(command)
 
 
+def taken_back(place: str, done: bundles.ImportResult | bundles.CopyResult) -> list[str]:
+    """How an import or a copy is undone, if it can be."""
+    how = f"“torchkeeper undo {shlex.quote(printable(place, 4096))}” takes it back."
+    return [how] if done["receipt"] else []
+
+
 def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
@@ -354,4 +361,6 @@ def copy(args: argparse.Namespace) -> int:
             answer = crossing.ask(args, asker, COPY, {**asked, "env": env})
     found = leaving.secrets_found(asker) if answer["leaks"] else None
     code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
+    if not args.json:
+        output.notes(taken_back(args.target, answer))
     return code or leaving.blocked_by_secrets(args, answer["leaks"])

@@ -20,6 +20,7 @@ from torchkeeper.cli.bundles import (
     look_inside,
     print_inside,
     room,
+    taken_back,
     trusts,
     warn,
 )
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages import entries as entries_msg
 
-#: What is said after one, as “undo” is not for it.
-_TAKEN_BACK = (
-    "“undo” takes back purges only; “torchkeeper purge” with a --filter removes what was imported."
-)
 #: What the end of an import into several folders calls them.
 _WHERE = "the folders of its caches"
 
@@ -94,7 +91,7 @@ def _import(args: argparse.Namespace) -> int:
             )  # fmt: skip
     code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
     if answer["entries"] and not args.json:
-        output.notes([*carrying.advice(abouts, env), _TAKEN_BACK])
+        output.notes([*carrying.advice(abouts, env), *taken_back(args.into, answer)])
     return code
 
 
@@ -229,13 +226,13 @@ def _import_each(args: argparse.Namespace) -> int:
         _print(rows, {cache: one["entries"] for cache, one in done.items()})
         _tell(inside, screen.now.verbose)
     whole = {name: sum(one[name] for one in done.values()) for name in _SUMMED}
-    code = to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+    code = to.end(args, IMPORT, {**whole, "env": env, "receipt": None}, _WHERE, dry=args.dry_run)
     if whole["entries"] and not args.json and not args.dry_run:
-        output.notes([_TAKEN_BACK])
+        output.note("“torchkeeper undo FOLDER” takes back what was placed in one of them.")
     return code or contract.partly(done, any(not row["into"] for row in rows))
 
 
-_SUMMED = ("entries", "files", "bytes", "exists", "renamed")
+_SUMMED = ("entries", "files", "bytes", "exists", "doubles", "renamed")
 
 
 def _placed(
@@ -250,12 +247,13 @@ def _placed(
         )
         new = _counts(_summed([one["new"] for one in told["files"]]))
         there = sum(one["there"]["entries"] for one in told["files"])
-        answer = {**new, "exists": there, "renamed": told["renamed"]}
+        answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
     else:
         placed: bundles.ImportResult = to.ask(
             IMPORT, files=files, into=into, cache=cache, env=env, manifests=manifests
         )
-        answer = {**_counts(placed), "exists": placed["exists"], "renamed": placed["renamed"]}
+        answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],
+                  "renamed": placed["renamed"]}  # fmt: skip
     if args.json:
         output.emit({**row, "new": answer["entries"], "exists": answer["exists"]})
     return answer

@@ -227,7 +227,8 @@ def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.I
 
         done = import_bundles(list(offered), path_of(params["into"]), report, left, placed)
     rows.send()
-    return {**_counts_said(done), "exists": done.exists, "renamed": renamed}
+    return {**_counts_said(done), "exists": done.exists, "doubles": done.doubles,
+            "renamed": renamed, "receipt": done.receipt}  # fmt: skip
 
 
 def check_vouched(

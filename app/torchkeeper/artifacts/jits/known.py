@@ -17,10 +17,12 @@ from torchkeeper.artifacts.jits import (
     cute_dsl,
     deep_gemm,
     flashinfer,
+    flashinfer_tuned,
     helion,
     jiterator,
     quack,
     sglang,
+    sglang_jit,
     tilelang,
     torch_extensions,
     torch_tensorrt,
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 CACHES = (
-    deep_gemm.CACHE, flashinfer.CACHE, tilelang.CACHE, tvm_ffi.CACHE, cute_dsl.CACHE, quack.CACHE,
-    sglang.CACHE, helion.CACHE, torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE,
-    cuda.CACHE,
+    deep_gemm.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE, tvm_ffi.CACHE,
+    cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
+    torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE, cuda.CACHE,
 )  # fmt: skip
 
 #: A variable of every program: that it is set says nothing of a cache.

@@ -143,10 +143,14 @@ class ImportParams(Into, FilesParams, total=False):
 
 
 class ImportResult(Counts):
-    """What was placed, what was there already, and how many objects have another name there."""
+    """What was placed, what was there already, what came twice, and how many objects have another
+    name there. receipt: for undo, or None.
+    """
 
     exists: int
+    doubles: int
     renamed: int
+    receipt: str | None
 
 
 class CachesParams(FilesParams):
@@ -234,6 +238,8 @@ HandOverResult = Nothing
 class _CopyResult(Written):
     what: str
     exists: int
+    doubles: int
+    receipt: str | None
     stays: Tally
     leaks: Leaks | None
     renamed: int

@@ -96,6 +96,7 @@ class Target:
         self.root = root
         items = list(items)
         self._style = _style(root, [x for x in items if not layout.in_tree(x.path)])
+        self._part = _part(root) if self._style == "vllm" else ""
         self._compilers = Homes(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
@@ -120,7 +121,7 @@ class Target:
         if item.kind == "jit":
             self._compilers.check(item, offered)
         tree = layout.in_tree(item.path) and item.kind != "aoti_eager"
-        inner = "inductor_cache/" if self._style == "vllm" and not tree else ""
+        inner = f"{self._part}inductor_cache/" if self._style == "vllm" and not tree else ""
         inner = self._above(item.path) if tree else inner
         listed = None
         if item.kind == "aoti_eager":
@@ -187,7 +188,7 @@ class Target:
             # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
             home = item.path if item.path != item.key else f"triton/0/{item.key}"
         else:
-            home = item.key if self._style == "triton" else f"triton_cache/{item.key}"
+            home = item.key if self._style == "triton" else f"{self._part}triton_cache/{item.key}"
         folder = os.path.join(self.root, home)
         try:
             is_there = stat.S_ISDIR(os.lstat(folder).st_mode)
@@ -239,7 +240,7 @@ class Target:
             self._listed.setdefault(path, []).append(item)
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
-        return self._claimed.get(path) or _digest_at(path, kind, pouring)
+        return self._claimed.get(path) or digest_at(path, kind, pouring)
 
 
 def _joined(above: str, path: str) -> str:
@@ -269,6 +270,17 @@ def _style(root: str, items: Iterable[Item]) -> str:
     return "inductor" if any("/" in home for home in homes) else "triton"
 
 
+def _part(root: str) -> str:
+    """The one part of a model that has the caches of a rank, as SGLang has them, with a ``/``;
+    nothing where the rank has them, or several parts.
+    """
+    if not layout.RANK.fullmatch(os.path.basename(root)) or not os.path.isdir(root):
+        return ""
+    names = sorted(os.listdir(root))
+    parts = [x for x in names if os.path.isdir(os.path.join(root, x, "inductor_cache"))]
+    return f"{parts[0]}/" if len(parts) == 1 and "inductor_cache" not in names else ""
+
+
 def _surely_broken(item: Item, target: str) -> bool:
     """Whether what has an entry's place is of no use to anybody, so that it may be replaced. A
     payload is named after its content; an object that is not complete was never finished.
@@ -294,7 +306,7 @@ def _leads_to_files(path: str) -> bool:
         return True  # it is not written yet: what comes before would do it
 
 
-def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
+def digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
     """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
