@@ -124,9 +124,7 @@ class OnDisk:
             yield file
 
 
-def file_of(
-    path: str, about: tuple[int, int, int, int, int, int, float, float, int, bool]
-) -> File:
+def file_of(path: str, about: tuple[int, int, int, int, int, int, float, float, int, bool]) -> File:
     """The File of a path and its NUMBERS."""
     size, seconds, more, allocated, device, inode, used, changed, mode, regular = about
     where, mtime_ns = (device, inode), seconds * SECOND + more
@@ -199,7 +197,12 @@ class Packed(Item):
         self._names = _shared(names or tuple([file[0][start:] for file in files]))
         packed = [
             NUMBERS.pack(
-                x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0)), x[9] or 0.0, x[10],
+                x[1],
+                *divmod(x[2] or 0, SECOND),
+                x[3],
+                *(x[4] or (0, 0)),
+                x[9] or 0.0,
+                x[10],
                 *x[5:7],
             )
             for x in files

@@ -144,10 +144,11 @@ class Job:
     kind and path of what an import, a copy or an undo has put there. partly: what was done for
     good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles;
     cells: what a fleet does. scratch: a folder that goes with it. flawed: whether some of its
-    variants are not warm. kept_as: its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
-    kept of it. there: what it is called on its machine, where it goes on without the connection;
-    over: when it ended there, where that was before anybody here heard of it.
+    variants are not warm. kept_as: its id in the history, once it is there. result: of the
+    operation's type; empty until it is done. graphs: what a program looked up until now; noted:
+    pieces of what it noted; run: what is kept of it. there: what it is called on its machine, where
+    it goes on without the connection; over: when it ended there, where that was before anybody here
+    heard of it.
     """
 
     id: int

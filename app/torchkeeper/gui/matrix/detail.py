@@ -46,8 +46,10 @@ class DetailPane(QWidget):
         self._log: list[str] | None = None
         self._heard = 0
         line = forms.row((self.name, 1), *beside, self.copy)
-        below = line, self.facts, self.uncached, self.notice, (self.log, 1)
-        self.setLayout(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
+        below = line, self.facts, self.uncached, self.notice, (self.log, 1000)
+        whole = forms.column(*below, margin=(0, 4, 0, 0), gap=4)
+        whole.addStretch(1)  # where there is no log, all of it stands at the top
+        self.setLayout(whole)
         theme.follow(self, lambda: self.log.setFont(theme.monospace()))
 
     def tell(self, told: Told | None) -> bool:

@@ -31,7 +31,7 @@ _tr = partial(QCoreApplication.translate, "FleetMatrix")
 STEP, _KINDS = 2_000, 200
 _ROW, _PAD, _SHIFT = 28, 8, 24
 #: Pixels of the names, and of each column beside them at least.
-_NAMES, _NARROW = 260, 190
+_NAMES, _NARROW, _WIDE = 220, 216, 300
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 
 
@@ -273,7 +273,7 @@ class MatrixView(QTableView):
         header.setHighlightSections(False)
         header.setMinimumSectionSize(120)
         header.setDefaultSectionSize(_NARROW)
-        header.setStretchLastSection(True)
+        header.setStretchLastSection(False)
         self.cells.columnsInserted.connect(self._widen)
         self.cells.modelReset.connect(self._widen)
         self.selectionModel().currentChanged.connect(self._moved)
@@ -282,6 +282,10 @@ class MatrixView(QTableView):
 
     def _widen(self, *_: object) -> None:
         self.setColumnWidth(0, _NAMES)
+        header = self.horizontalHeader()
+        for column in range(1, self.cells.columnCount()):
+            wanted = header.sectionSizeHint(column) + 2 * _PAD
+            self.setColumnWidth(column, max(_NARROW, min(wanted, _WIDE)))
 
     def go_to(self, ident: str) -> None:
         """Choose a cell, where it is shown."""

@@ -38,5 +38,15 @@ WORDS: dict[str, Words] = {
         "{folder} is locked.",
         "Wait until that is done, or name another folder with --state.",
     ),
+    "targets-unreadable": Words(
+        "The list of targets cannot be read.",
+        "{file}: {why}.",
+        "Repair the file, or remove it and add the targets again.",
+    ),
+    "targets-unwritable": Words(
+        "The list of targets cannot be written.",
+        "{file}: {why}.",
+        "Free some room, or correct the rights of the folder.",
+    ),
     "fleet-told": Words("{what}", "{why}", "{remedy}"),
 }
