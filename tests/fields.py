@@ -174,7 +174,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "overview": (
         Line("how much of a place is alike", (_SIZED,),
              {"place": str, "kind": str, "torch": str | None, "age": str | None,
-              "verdict": str | None, "compile_s": float, "timed": int}),
+              "verdict": str | None, "compiler": str | None, "compile_s": float, "timed": int}),
         Line("how much of a place could go, and why", (Sized,), _COULD_GO),
         Line("each place", (_SIZED,),
              {"place": str, "apart_bytes": int, "trash_bytes": int, "free_bytes": int | None,

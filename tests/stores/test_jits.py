@@ -8,6 +8,7 @@ import fcntl
 import os
 import pkgutil
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
+from tests.stores.test_copying import carry
 from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
@@ -167,6 +169,34 @@ def test_from_above_each_is_the_same(machine: Path) -> None:
     assert {one.name for one in entries(machine) if one.kind == "jit"} == {
         "DeepGEMM: scale", "FlashInfer: scale_f32", f"FlashInfer: {DECODE}"
     }  # fmt: skip
+
+
+@pytest.mark.torch
+def test_what_helion_has_others_keep_is_theirs(
+    machine: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """In PyTorch's folder, where Helion's is by default, and in that which its variable names."""
+    cache = tmp_path / "torchinductor"
+    cache.mkdir()
+    (machine / "helion").rename(cache / "helion")
+    shutil.copytree(kernels, cache / "helion" / "triton" / "0")
+    (cache / "helion" / "cute").mkdir()
+    (machine / "cutlass_python_cache").rename(cache / "helion" / "cute" / "0")
+    there = len(items(kernels, "triton"))
+    assert there > 0
+    for place in (cache, cache / "helion"):
+        assert len(items(place, "triton")) == there
+        assert {one.name for one in entries(place) if one.kind == "jit"} == {
+            "CuTe DSL", "Helion", "Helion: helion_bwd",
+        }  # fmt: skip
+        assert paths(place, "unknown") == set()
+    before = below(cache)
+    assert purge(cache) == [] and below(cache) == set()
+    undo(cache)
+    assert below(cache) == before
+    carry(cache, tmp_path / "there")
+    assert len(items(tmp_path / "there", "triton")) == there
+    assert paths(tmp_path / "there", "unknown") == set()
 
 
 def near(name: str) -> list[str]:
@@ -479,6 +509,17 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
+    of_one = sum(str(name).startswith("FlashInfer") for name, *_ in NAMED)
+    chosen = "--filter", "kind:flashinfer", "--json"
+    found = tk("ls", machine, *chosen).objects
+    assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
+    done = tk("purge", machine, *chosen, "--yes").result
+    assert len(found) == done["entries"] == of_one
+    assert len(items(machine)) == len(NAMED) - of_one
+    tk("undo", machine)
+    said = tk("overview", machine)
+    rows = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line}
+    assert (rows["flashinfer"], "jit" in rows) == (str(of_one), False)
     after = {path: about for path, about in snapshot(machine).items() if path != TRASH}
     assert after == before
 
@@ -486,7 +527,10 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
 def test_in_an_overview(machine: Path) -> None:
     with Engine() as engine:
         looked = Looked(engine, machine)
-    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [len(NAMED)]
+    rows = [row for row in looked.rows if row.get("kind") == "jit"]
+    assert sum(row["entries"] for row in rows) == len(NAMED)
+    by = {known.COMPILERS[row["compiler"]]: row["entries"] for row in rows}
+    assert by == Counter(str(name).partition(":")[0] for name, *_ in NAMED)
 
 
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:

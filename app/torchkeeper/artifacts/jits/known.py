@@ -39,6 +39,8 @@ CACHES = (
     torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE, cuda.CACHE,
 )  # fmt: skip
 
+#: The compilers whose entries can be told apart, by the word that filters have for each.
+COMPILERS = {cache.title.lower().replace(" ", "-"): cache.title for cache in CACHES if cache.forms}
 #: A variable of every program: that it is set says nothing of a cache.
 COMMON = "XDG_CACHE_HOME"
 #: What says why a folder is one of theirs (``Home.reason``).
@@ -247,6 +249,24 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
         "version": told.get("version"),
         "gpu": arch,
     }
+
+
+def compiler(name: str | None) -> str:
+    """Which of COMPILERS wrote an entry with such a name (``facts``); "" where it tells none."""
+    return _words().get((name or "").partition(": ")[0], "")
+
+
+@functools.cache
+def _words() -> dict[str, str]:
+    return {title: word for word, title in COMPILERS.items()}
+
+
+@functools.cache
+def compiler_called(text: str) -> str:
+    """Which of COMPILERS somebody means who types this; "" for none."""
+    plain = str.maketrans("", "", "-_ ")
+    every = {word.translate(plain): word for word in COMPILERS}
+    return every.get(text.lower().translate(plain), "")
 
 
 def _gpu(binary: bytes) -> str | None:
