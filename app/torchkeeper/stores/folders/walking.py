@@ -59,7 +59,7 @@ class Proving:
         self._root, self._index, self._above = root, index, among(root)
         self._before = time.time_ns() - _SETTLED
         self._local = functools.cache(is_local)
-        self._inside = functools.cache(self._is_inside)
+        self._insides: dict[str, bool] = {}
         self._marked = "", 0
         self._files: Sequence[File] = ()
         self._by_path: dict[str, File] | None = None
@@ -124,10 +124,12 @@ class Proving:
         # Nobody can set ctime: a file in the place of another has its own.
         return hash((jits.edition(), inode, size, mtime_ns, changed))
 
-    def _is_inside(self, folder: str) -> bool:
+    def _inside(self, folder: str) -> bool:
         """Whether no link leads to a folder."""
-        here = os.path.join(self._root, folder) if folder else self._root
-        return os.path.realpath(here) == here
+        if folder not in self._insides:
+            here = os.path.join(self._root, folder) if folder else self._root
+            self._insides[folder] = os.path.realpath(here) == here
+        return self._insides[folder]
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
         if proof.also and not self._is_there(path, proof.also):
