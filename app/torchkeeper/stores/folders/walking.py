@@ -78,10 +78,10 @@ class Proving:
             return False
         if self.known(file):
             return True
-        telling = proofs.alone(path) if self._index else None
+        wanted = proofs.wanted(path)
+        telling = proofs.alone(path, wanted) if self._index else None
         # Of what it was before it is read: what changes meanwhile has another then.
         mark = 0 if telling is None else self._mark(file, telling)
-        wanted = proofs.wanted(path)
         told = not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
         if self._index and told and mark and telling is not None:
             at = locate(path, self._above)
