@@ -331,6 +331,17 @@ def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None
     assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
 
 
+def test_a_name_in_a_form_stands_for_itself() -> None:
+    build = "flashinfer/0.7/90a/cached_ops/a.b"
+    assert known.locate(f"{build}/a.b.so") == ("jit", "a.b", build)
+    for name in ("axb.so", "a.b", "a.ba.b.so", "\0.so", "\0"):
+        assert known.locate(f"{build}/{name}") is None
+    built = "torch_extensions/py311_cpu/a_v1"
+    for name in ("a_v1", "a_v1.so", "a_v1_v2.so"):
+        assert known.locate(f"{built}/{name}") == ("jit", "a_v1", built)
+    assert known.locate(f"{built}/a.so") is None
+
+
 def test_what_proves_it_is_found_among_many(tmp_path: Path) -> None:
     built = tmp_path / "torch_extensions" / "a"
     built.mkdir(parents=True)

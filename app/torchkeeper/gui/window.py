@@ -101,6 +101,8 @@ class Window(Shell):
         self.later.add(self.discovery.ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
+        # Where one goes most: to make it then would hold up its first picture.
+        self.later.add(lambda: self.pages.of(FIRST))
         if (geometry := self.settings.value("window/geometry")) is not None:
             self.restoreGeometry(geometry)
         self.inspector_frame.restore()
