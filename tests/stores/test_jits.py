@@ -25,7 +25,8 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.purging import check_is_cache
-from torchkeeper.stores import places
+from torchkeeper.stores import caches, places
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
@@ -197,6 +198,45 @@ def test_what_helion_has_others_keep_is_theirs(
     carry(cache, tmp_path / "there")
     assert len(items(tmp_path / "there", "triton")) == there
     assert paths(tmp_path / "there", "unknown") == set()
+
+
+#: As DispatchRuntime::generate_impl of DeepEP's csrc/kernels/elastic/dispatch.hpp begins one.
+DEEP_EP = """
+#include <deep_ep/impls/dispatch.cuh>
+
+using namespace deep_ep::elastic;
+"""
+
+
+def test_deep_ep_is_told_from_deep_gemm(machine: Path, tmp_path: Path) -> None:
+    """By the name of a folder from above, and else by what a kernel is made of."""
+    for name in ("deep_ep", "nameless"):
+        [entry] = (
+            Path(shutil.copytree(machine / "deep_gemm", tmp_path / name)) / "cache"
+        ).iterdir()
+        (entry / "kernel.cu").write_text(DEEP_EP)
+        entry.rename(entry.with_name(f"kernel.dispatch.{'a' * 32}"))
+    told = {("DeepEP: dispatch", "cuda:90", 2)}
+    for place in (tmp_path / "deep_ep", tmp_path / "nameless"):
+        assert {(one.name, one.device, one.files) for one in entries(place)} == told
+        carry(place, tmp_path / "b.torchcache")
+        with Bundle(str(tmp_path / "b.torchcache"), Report()) as bundle:
+            assert {caches.cache_of(item) for item in bundle.items(Report())} == {"DeepEP"}
+        target = tmp_path / f"of_{place.name}"
+        (target / "deep_gemm").mkdir(parents=True)
+        carry(tmp_path / "b.torchcache", target)
+        assert below(target) == {
+            f"deep_ep/cache/kernel.dispatch.{'a' * 32}/{name}"
+            for name in ("kernel.cu", "kernel.cubin")
+        }
+        (tmp_path / "b.torchcache").unlink()
+    (tmp_path / "deep_ep" / "cache" / f"kernel.dispatch.{'a' * 32}" / "kernel.cu").unlink()
+    assert [one.name for one in entries(tmp_path) if one.path.startswith("deep_ep/")] == [
+        "DeepEP: dispatch"
+    ]
+    assert {(one.name, one.device, one.files) for one in entries(machine / "deep_gemm")} == THERE[
+        "deep_gemm"
+    ]
 
 
 def near(name: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.jits import (
     cuda,
     cute_dsl,
+    deep_ep,
     deep_gemm,
     flashinfer,
     flashinfer_tuned,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 CACHES = (
-    deep_gemm.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE, tvm_ffi.CACHE,
-    cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
+    deep_gemm.CACHE, deep_ep.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE,
+    tvm_ffi.CACHE, cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
     torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE, cuda.CACHE,
 )  # fmt: skip
 
@@ -184,6 +185,21 @@ def own(path: str) -> Own | None:
     return Own(found.cache, above, path[len(above) :], found.form.named)
 
 
+def folder_of(cache: Cache, title: str) -> str:
+    """The folder in a bundle of what is of this cache by its path, and of the one of this title by
+    what is in it.
+    """
+    alike = (other for other in CACHES if other.title == title and other.forms == cache.forms)
+    return next(alike, cache).folder
+
+
+def _by_source(cache: Cache, sources: Sequence[bytes]) -> Cache:
+    """Whose a kernel is that may be this cache's by its path."""
+    alike = (other for other in CACHES if other.source and other.forms == cache.forms)
+    told = (x for x in alike if any(re.search(x.source.encode(), text) for text in sources))
+    return next(told, cache)
+
+
 def of_folder(folder: str) -> Cache | None:
     """The cache that has a folder of this name in a bundle."""
     return next((cache for cache in CACHES if cache.folder == folder), None)
@@ -253,16 +269,18 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
         return {}
     named = found.file(paths[0].rpartition("/")[2])
     told = found.match.groupdict() | (named.groupdict() if named else {})
-    functions = (_FUNCTION.search(data) for name, data in files.items() if name.endswith(".cu"))
+    sources = [data for name, data in files.items() if name.endswith(".cu")]
+    functions = (_FUNCTION.search(data) for data in sources)
+    title = _by_source(found.cache, sources).title
     name = told.get("name") or next((x[1].decode() for x in functions if x), None)
     devices = {_gpu(data) for name, data in files.items() if name.endswith(".cubin")}
     if arch := told.get("arch"):
         single = re.fullmatch(r"(\d+)[a-z]?", arch.replace(".", ""))
         devices.add(f"cuda:{single[1]}" if single else None)
     return {
-        "name": f"{found.cache.title}: {name}" if name else found.cache.title,
+        "name": f"{title}: {name}" if name else title,
         "device": devices.pop() if len(devices) == 1 else None,
-        "backend": found.cache.title,
+        "backend": title,
         "version": told.get("version"),
         "gpu": arch,
     }
