@@ -69,6 +69,23 @@ def test_a_key_is_one_place_with_its_ranks(tk: Tk, tmp_path: Path) -> None:
     assert listed(root, "--columns", "key,rank")[0] == ["KEY", "RANK"]
 
 
+def test_entries_of_two_keys_are_explained(tk: Tk, tmp_path: Path) -> None:
+    keys = [tree(tmp_path, {PORT: port}, config=one) for port, one in (("1", "aa"), ("2", "bb"))]
+    parts = [f"{key.name}/rank_0_0/backbone" for key in keys]
+    ran = tk("explain", keys[0].parent, *parts)
+    assert ran.code == 0, ran.err
+    assert f"2 factors differ: config_hash and {PORT}." in ran.out
+    rows = [line.split() for line in ran.out.splitlines()[-2:]]
+    assert rows == [["Key", "of", "vLLM", "config_hash", "aa", "bb"], [PORT, "1", "2"]]
+    (told,) = tk("explain", keys[0].parent, *parts, "--json").objects
+    assert [x["factor"] for x in told["differences"]] == ["config_hash", PORT]
+    assert {x["group"] for x in told["differences"]} == {"key"}
+    # A secret is nobody's to see, and code of no key tells nothing.
+    other = tree(tmp_path, {PORT: "1"}, config="aa", VLLM_API_KEY="hunter2")
+    ran = tk("explain", keys[0].parent, parts[0], f"{other.name}/rank_0_0/backbone")
+    assert "VLLM_API_KEY" in ran.out and "hunter2" not in ran.out
+
+
 def test_several_factors_are_a_table(tk: Tk, first: Path, tmp_path: Path) -> None:
     other = tree(tmp_path / "b", {PORT: "5601", "VLLM_USE_DEEP_GEMM": "0"}, config="feed")
     lines = tk("explain", first, other).out.splitlines()

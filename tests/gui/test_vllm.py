@@ -18,6 +18,7 @@ from torchkeeper.engine.messages.verdicts import VllmRow
 from torchkeeper.gui.inspector import vllm
 from torchkeeper.gui.inspector.details import FactsView
 from torchkeeper.gui.jobs.model import Selection
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.table.rows import RANK, cell_text
 from torchkeeper.gui.window import Window
 
@@ -128,6 +129,45 @@ def test_a_key_is_one_row_of_the_sidebar(
     assert rows[str(other)].about == "vLLM · 1 rank"
     index = window.places.index(window.places.row_of(str(one)))
     assert "rank_0_0 and rank_1_0" in index.data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.mark.parametrize(
+    "what", ["cache_key_factors.json", "artifact_compile_range_16_16_subgraph_0"]
+)
+def test_two_keys_are_compared_on_the_page(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, what: str
+) -> None:
+    one, other = two(tmp_path)
+    window = open_window(one.parent)
+    settle(qtbot)
+
+    def of(key: Path, rank: str = "rank_0_0") -> Entry:
+        start = f"{key.name}/{rank}/backbone/{what}"
+        return next(x for x in window.entries.shown() if x.path == start)
+
+    window.table.select({of(one).identity, of(other).identity})
+    settle(qtbot)
+    window.actions_["compare-two"].trigger()
+    page = window.pages.of("compare")
+    assert isinstance(page, ComparePage)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    assert page.sentence.text().startswith(f"Only {PORT} differs (")
+    assert page.sentence.text().endswith("it is in the key and cannot change code")
+    # The cards tell apart what has one name.
+    made = {page.a.made.text(), page.b.made.text()}
+    assert made == {f"rank_0_0 · {key.name} · torch_compile_cache" for key in (one, other)}
+    [(factor, a, b)] = page.tree.texts()
+    assert (factor, {a, b}) == (PORT, {"5710", "5601"})
+    heading = page.tree.topLevelItem(0)
+    assert heading is not None and heading.text(0) == "Key of vLLM (1)"
+    # Ranks of a key differ in nothing that it is made of.
+    if what == "cache_key_factors.json":
+        window.show_page("entries")
+        window.table.select({of(one).identity, of(one, "rank_1_0").identity})
+        settle(qtbot)
+        window.actions_["compare-two"].trigger()
+        qtbot.waitUntil(lambda: page.sentence.text().startswith("The factors"), timeout=PATIENCE)
+        assert page.sentence.text() == "The factors that are recorded do not differ"
 
 
 def test_of_other_places_it_says_nothing(
