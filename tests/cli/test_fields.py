@@ -116,6 +116,8 @@ ALONE |= {f"Unseen.{name}" for name in ("pid", "name", "user")}
 ALONE.add("FactorTold.called")
 #: tests/cli/test_shared.py: a file system that other machines may use, too.
 ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
+#: tests/cli/test_vllm.py: a key of vLLM's.
+ALONE.add("places, each place.ranks")
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}

@@ -476,8 +476,8 @@ def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_sglang_has_others_keep_is_found(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = "sglang/torch_compile_cache/0a1b2c3d4e/rank_0_0"
-    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", ranks):
+    key = "sglang/torch_compile_cache/0a1b2c3d4e"
+    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", f"{key}/rank_0_0"):
         (machine / path).mkdir(parents=True)
     (machine / "cute_aot").rename(machine / "sglang" / "cute_aot")
     (machine / "tilelang").rename(machine / "sglang" / "tilelang")
@@ -485,7 +485,7 @@ def test_what_sglang_has_others_keep_is_found(
     found = {x.path.removeprefix(f"{machine}/"): x.reason for x in places.find()}
     here = {path: reason for path, reason in found.items() if path.startswith("sglang/")}
     assert here == {
-        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", ranks: "SGLang",
+        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", key: "SGLang",
         "sglang/nv": "SGLANG_CACHE_DIR", "sglang/cute_aot": "SGLANG_CACHE_DIR",
         "sglang/tilelang": "SGLANG_CACHE_DIR",
     }  # fmt: skip
@@ -560,7 +560,7 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
-    of_one = sum(str(name).startswith("FlashInfer") for name, *_ in NAMED)
+    of_one = sum(str(x[0]).partition(":")[0] == "FlashInfer" for x in NAMED)
     chosen = "--filter", "kind:flashinfer", "--json"
     found = tk("ls", machine, *chosen).objects
     assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}

@@ -19,7 +19,9 @@ LINES = 40
 class Heard:
     """What an engine says of the cells of a unit."""
 
-    def __init__(self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None]
+    ) -> None:
         """say: hears of each line of a cell."""
         self._place, self._say = place, say
         self._by = {cell.row["index"]: cell.ident for cell in cells}
