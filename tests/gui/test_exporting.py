@@ -227,10 +227,10 @@ def test_everything_a_server_needs_is_one_choice(
         return found
 
     # How much is in each is told as it is found out.
-    for path in (kernels, tmp_path / "b.torchcache"):
-        qtbot.waitUntil(lambda path=path: row(path).text(2) == "2", timeout=PATIENCE)
-        assert row(path).text(3).endswith("kB")
-    assert not dialog.whole.isChecked() and others.ticked == ()
+    both = row(kernels), row(tmp_path / "b.torchcache")
+    qtbot.waitUntil(lambda: [one.text(2) for one in both] == ["2", "2"], timeout=PATIENCE)
+    assert all(one.text(3).endswith("kB") for one in both)
+    assert not dialog.whole.isChecked() and not others.ticked
     click(qtbot, others.server)
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     assert dialog.whole.isChecked(), "all of the place that is shown, too"
@@ -244,7 +244,7 @@ def test_everything_a_server_needs_is_one_choice(
     assert not others.server.isChecked() and others.all.text() == "Select a&ll"
     click(qtbot, others.server)
     click(qtbot, others.server)
-    assert others.ticked == (str(tmp_path / "b.torchcache"),)
+    assert [*others.ticked] == [str(tmp_path / "b.torchcache")]
     dialog.reject()
 
 
