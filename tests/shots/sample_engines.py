@@ -709,7 +709,12 @@ def _summed(entries: list[Entry]) -> dict[str, Any]:
 
 def _trash() -> dict[str, Any]:
     room = {**tallied(5), **measured(1_204_000, on_disk=True)}
-    return {**room, "receipts": 1, "files": 6, "last": {**room, "made": time.time() - 400}}
+    return {
+        **room,
+        "receipts": 1,
+        "files": 6,
+        "last": {**room, "undid": "purge", "made": time.time() - 400},
+    }
 
 
 def _counts(entries: list[Entry]) -> Sized:
