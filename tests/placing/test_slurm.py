@@ -278,7 +278,7 @@ from torchkeeper.placing.slurm import Slurm
 from torchkeeper.placing.target import Node
 from tests.placing.test_slurm import waiting
 
-batch.SILENCE = 3.0
+batch.SILENCE, batch.BEATS = 6.0, 1.0
 target = Slurm("slurm", sys.executable)
 target.look()
 target.run(Node("cpu1", sys.executable, 1, None), waiting(Path(sys.argv[1])),
