@@ -74,6 +74,8 @@ VARIABLES = {
         "TORCH_EXTENSIONS_DIR": "The folder of PyTorch's C++ extensions.",
         "FLASHINFER_WORKSPACE_BASE": "The folder in which FlashInfer has .cache/flashinfer.",
         "SGLANG_CACHE_DIR": "The folder of SGLang's caches, with one for each compiler.",
+        "SGLANG_DIFFUSION_CACHE_ROOT": "The same of its servers of images and videos; by default "
+        "sgl_diffusion in XDG_CACHE_HOME.",
         "VLLM_CACHE_ROOT": "The folder of vLLM's caches; by default vllm in XDG_CACHE_HOME.",
         "CC": "The C compiler of Triton, which the doctor tries.",
         "CXX": "The C++ compiler of PyTorch, which the doctor tries.",

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.shapes import EntryRow, Fault, Private, Secret, Sized
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Private, Secret, Sized
 from torchkeeper.cli.contract import schema_of
 from torchkeeper.cli.telling import Uncached
 from torchkeeper.cli.vllm import RankTold, TreeTold
@@ -174,7 +174,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "overview": (
         Line("how much of a place is alike", (_SIZED,),
              {"place": str, "kind": str, "torch": str | None, "age": str | None,
-              "verdict": str | None, "compile_s": float, "timed": int}),
+              "verdict": str | None, "compiler": str | None, "compile_s": float, "timed": int}),
         Line("how much of a place could go, and why", (Sized,), _COULD_GO),
         Line("each place", (_SIZED,),
              {"place": str, "apart_bytes": int, "trash_bytes": int, "free_bytes": int | None,
@@ -311,7 +311,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT, without=("content_bytes", "failed")),),
     "trash": (
-        Line("each purge", (ReceiptRow,), without=("content_bytes",)),
+        Line("each purge, and each import", (ReceiptRow,),
+             {"placed": _object("Amount", Amount, without=("content_bytes",)) | None},
+             without=("content_bytes",)),
         _result(dead.TrashResult, without=("content_bytes",),
                 last=_object("Last", Last, without=("content_bytes",)) | None),
         _result(dead.EmptyTrashResult, what="with --empty", without=("content_bytes",), left=_LEFT),

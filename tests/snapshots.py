@@ -8,15 +8,33 @@ import stat
 from collections.abc import Container
 from pathlib import Path
 
+from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.stores.folders.receipts import FILES, PLACED
+
+
+def of_imports(root: Path) -> set[Path]:
+    """The receipts of imports that replaced nothing, and the trash where nothing else is in it."""
+    trash = root / TRASH
+    every = set(trash.iterdir()) if trash.is_dir() else set()
+    noted = {one for one in every if (one / PLACED).exists() and not any((one / FILES).iterdir())}
+    return noted | {trash} if every == noted else noted
+
+
+def below(root: Path) -> list[Path]:
+    """What is below a folder, without its trash."""
+    return sorted(x for x in root.rglob("*") if TRASH not in x.relative_to(root).parts)
+
 
 def snapshot(
     root: Path, times: bool = True, only: Container[str] | None = None
 ) -> dict[str, tuple[object, ...]]:
     """Every path below a folder, or ``only`` some, with its type, mode, content, and with ``times``
-    its mtime.
+    its mtime. What imports note for undo in the trash is left out.
     """
     found: dict[str, tuple[object, ...]] = {}
+    noted = of_imports(root)
     for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if Path(folder, name) not in noted]
         for name in [*folders, *files, "."]:
             path = Path(folder) / name
             called = os.path.normpath(path.relative_to(root))

@@ -1,5 +1,5 @@
-"""vLLM's own code, from its wheel or a folder that has its package, which ``TORCHKEEPER_VLLM``
-names: modules that need no GPU are loaded whole, of others single functions and classes.
+"""vLLM's own code, as ``tests.wheels`` has it: modules that need no GPU are loaded whole, of others
+single functions and classes.
 """
 
 from __future__ import annotations
@@ -19,27 +19,16 @@ import pprint
 import struct
 import subprocess
 import sys
-import zipfile
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
-import pytest
+from tests import wheels
 
-NAMED = "TORCHKEEPER_VLLM"
-needed = pytest.mark.skipif(NAMED not in os.environ, reason=f"{NAMED} names no vLLM")
-
-
-@functools.cache
-def source(path: str) -> str:
-    """The text of a file of the package."""
-    named = Path(os.environ[NAMED])
-    if named.is_dir():
-        return (named / path).read_text(encoding="utf-8")
-    with zipfile.ZipFile(named) as wheel:
-        return wheel.read(path).decode()
+needed = wheels.needed("vllm")
+source = functools.partial(wheels.source, "vllm")
 
 
 @functools.cache

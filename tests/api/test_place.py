@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
+from tests.conftest import Served
 from tests.pace import LONG
 from tests.redis_server import serving
 from tests.snapshots import snapshot
@@ -252,6 +253,21 @@ def test_a_purge_is_a_plan_first(fixture_cache: Path) -> None:
 
 
 @ANYWHERE
+def test_what_other_machines_may_use_needs_another_word(served: Served, kept_291: Path) -> None:
+    cache = served(kept_291)
+    with torchkeeper.open(cache) as place:
+        plan = place.purge("kind:fxgraph")
+        assert plan.shared == "fuse.shared"
+        with pytest.raises(torchkeeper.Error, match="is on fuse") as refused:
+            plan.apply()
+        assert refused.value.code == "wrong-usage"
+        assert len(place.entries("kind:fxgraph")) == len(plan.entries) > 0
+        plan.apply(shared=True).undo()
+        assert len(place.entries("kind:fxgraph")) == len(plan.entries)
+    with torchkeeper.open(kept_291) as place:
+        assert place.purge("kind:fxgraph").shared == ""
+
+
 @pytest.mark.parametrize("filter", ["", "  "])
 def test_an_empty_filter_purges_nothing(fixture_cache: Path, filter: str) -> None:
     with torchkeeper.open(fixture_cache) as place, pytest.raises(torchkeeper.Error) as error:

@@ -60,7 +60,7 @@ def test_only_what_a_filter_lets_through(tk: Tk, kept_291: Path, tmp_path: Path)
     ran = tk("copy", "--allow-secrets", kept_291, tmp_path / "t", *only)
     assert (ran.code, ran.result["entries"]) == (0, 7)
     assert ran.result["what"] == "folder"
-    assert [path.name for path in (tmp_path / "t").iterdir()] == ["fxgraph"]
+    assert [path.name for path in (tmp_path / "t").glob("[!.]*")] == ["fxgraph"]
 
 
 def test_a_strangers_bundle_is_not_copied_unasked(tk: Tk, kept_291: Path, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_several_files_are_placed_together(
     bad = tk("import", bundle, tmp_path / "no", "--into", into, "--trust")
     assert (bad.code, into.exists()) == (1, False)
     done = tk("import", bundle, more, bundle, "--into", into, "--trust", "--json").result
-    assert (done["entries"], done["exists"]) == (21, 19)
+    assert (done["entries"], done["exists"], done["doubles"]) == (21, 0, 19)
 
 
 def test_commands_that_show_no_rows_want_none(fixture_cache: Path) -> None:

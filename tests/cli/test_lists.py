@@ -41,6 +41,14 @@ def test_a_place_that_is_named_twice_is_listed_once(tk: Tk, kept_291: Path) -> N
     assert tk("ls", kept_291, kept_291).out == tk("ls", kept_291).out
 
 
+@pytest.mark.parametrize("file", ["x.bin", "x.torchcache"])
+def test_of_a_missing_file_it_is_not_said_that_it_is_a_folder(tk: Tk, file: str) -> None:
+    for command in ("ls", "verify", "overview"):
+        ran = tk(command, f"/nowhere/{file}")
+        assert (ran.code, ran.out) == (3, "")
+        assert f"There is no file /nowhere/{file}. Check the path." in " ".join(ran.err.split())
+
+
 @ANYWHERE
 @pytest.mark.parametrize("command", ["ls", "du", "check"])
 def test_what_cannot_be_looked_at_hides_nothing_of_the_others(

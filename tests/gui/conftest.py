@@ -261,6 +261,8 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
     for window in made:
         window.close_surely()
     qtbot.waitUntil(lambda: not any(w.engines.running for w in made), timeout=PATIENCE)
+    timers = [one for window in made for one in window.engines.worker.findChildren(QTimer)]
+    assert not any(one.isActive() for one in timers), "a timer has outlived its thread"
     for window in made:
         window.deleteLater()
 

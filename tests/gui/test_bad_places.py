@@ -15,7 +15,7 @@ from tests.stores.bundles.test_bundle import make
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.chrome.summary import empty_state, status_text
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.places.model import PlacesModel
+from torchkeeper.gui.places.model import SETTING, PlacesModel
 from torchkeeper.gui.window import Window
 
 
@@ -85,6 +85,20 @@ def test_what_was_shown_last_hangs_and_a_file_can_be_imported_all_the_same(
     with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         window.close()
     window.deleteLater()
+
+
+def test_a_file_that_is_gone_is_no_folder_that_pytorch_would_make(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, tmp_path: Path
+) -> None:
+    for name in (SETTING, CURRENT):
+        settings.setValue(name, str(tmp_path / "merged.bin"))
+    window = open_window()
+    qtbot.waitUntil(lambda: window.listing.error is not None, timeout=PATIENCE)
+    settle(qtbot)
+    state = empty_state(window.listing, window.entries, True, 2, "", None)
+    assert state is not None and state[1] == "This place no longer exists"
+    assert window.listing.error is not None
+    assert window.listing.error.what == f"There is no file {tmp_path}/merged.bin."
 
 
 @pytest.mark.slow

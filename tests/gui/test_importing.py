@@ -138,7 +138,7 @@ def test_many_files_are_one_job(
     [job] = window.jobs.jobs
     assert job.state is State.DONE, list(job.log)
     assert job.title == "Import 3 files"
-    assert (job.result["entries"], job.result["exists"]) == (21, 19)
+    assert (job.result["entries"], job.result["exists"], job.result["doubles"]) == (21, 0, 19)
     assert job.done == job.total == sum(file.bytes for file in dialog.files)
 
 

@@ -121,6 +121,7 @@ def test_what_is_unsafe_stands_beside_what_is_usable(
 
     def more(entries: int, verdict: str) -> GroupRow:
         return {"place": str(two[0]), "kind": "fxgraph", "torch": "", "age": "day", "bytes": 1,
+                "compiler": "",
                 "content_bytes": 1, "disk_bytes": 1, "verdict": verdict, "compile_s": 0.0,
                 "timed": 0, **tallied(entries)}  # fmt: skip
 

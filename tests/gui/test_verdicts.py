@@ -10,10 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from shiboken6 import getAllValidWrappers
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, everything, settle
 from tests.gui.test_models import entry
@@ -288,6 +289,24 @@ def test_an_interpreter_that_never_answers_is_given_up(
     assert ended is not None and "it is broken" in ended.why
     window.here.environments.choose(str(silent))
     assert window.here.chooser.text() == "Torch does not answer"
+
+
+def test_who_waits_for_an_interpreter_goes_with_the_window(
+    qtbot: QtBot, settings: QSettings, tmp_path: Path
+) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n")
+    silent.chmod(0o700)
+    window = Window(settings)
+    window.show()
+    window.here.environments.add(str(silent))
+    qtbot.waitUntil(lambda: window.here.environments.asking == 1)
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running)
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    timers = [one for one in getAllValidWrappers() if isinstance(one, QTimer) and one.isActive()]
+    assert [one.interval() for one in timers if one.interval() >= probes.LIMIT * 1000] == []
 
 
 @pytest.mark.slow

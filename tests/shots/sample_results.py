@@ -11,7 +11,9 @@ EXPORTED: dict[str, Any] = {
     **measured(1, on_disk=False), "entries": 1, "files": 1, "size": 1, "output": "/o.torchcache",
     "stays": tallied(0), "leaks": sample_leaks.NONE, "objects": 0, "described": 0, "maker": None,
 }  # fmt: skip
-IMPORTED: dict[str, Any] = {"entries": 1, "files": 1, "bytes": 1, "exists": 0, "renamed": 0}
+IMPORTED: dict[str, Any] = {
+    "entries": 1, "files": 1, "bytes": 1, "exists": 0, "doubles": 0, "renamed": 0, "receipt": "1",
+}  # fmt: skip
 COPIED: dict[str, Any] = {
     **IMPORTED, **measured(1, on_disk=False), "what": "folder", "stays": tallied(0),
     "leaks": sample_leaks.NONE, "place": "/place", "into": "/into",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RunPlain
+from tests.snapshots import below
 from tests.stores.bundles.test_bundle import Left
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -39,7 +40,7 @@ def carry(
 
 def files(folder: Path) -> dict[str, bytes]:
     """What lies in a folder, but for locks."""
-    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    found = [path for path in below(folder) if path.is_file() and path.suffix != ".lock"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 

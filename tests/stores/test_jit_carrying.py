@@ -50,7 +50,7 @@ __all__ = ["forks", "machine", "serving", "tk"]
 #: Locks and logs are of use where they are only.
 SCRATCH = {"kind-not-portable"}
 #: Files of a big machine.
-MANY = 10_000
+MANY = 100_000
 
 
 def mine(place: Path, below: str = "") -> dict[str, tuple[object, ...]]:

@@ -8,6 +8,7 @@ import fcntl
 import os
 import pkgutil
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
+from tests.stores.test_copying import carry
 from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
@@ -56,7 +58,17 @@ THERE: dict[str, set[tuple[str, str | None, int]]] = {
     "extensions": {("PyTorch extensions: plain", None, 5)},
     "torch/kernels": {("jiterator: my_op_vectorized8", "cuda:90", 1)},
     "torch_tensorrt_engine_cache": {("Torch-TensorRT", None, 1)},
+    # In ``serving/servers.tar.xz``.
+    "sglang_jit": {("SGLang JIT: sgl_kernel_jit_add_one", "cuda:90", 7)},
+    "flashinfer_autotune_cache": {
+        ("FlashInfer tuning: rank_tp0_pp0_dp0", "cuda:90", 1),
+        ("FlashInfer tuning", "cuda:90", 1),
+        ("FlashInfer tuning", None, 1),
+        ("FlashInfer tuning: manifest", None, 1),
+    },
 }
+#: Those with a lock that is there between two runs.
+LOCKED = {FLASHINFER, "quack_cache", "cute_aot", "sglang_jit"}
 #: The one that a variable names: its folder has no name of its own.
 NAMELESS = "extensions"
 #: What is known of a whole machine by the names of the folders.
@@ -67,10 +79,10 @@ LOG = "0.7.2.post1/90a/flashinfer_jit.log"
 
 @pytest.fixture(scope="session")
 def serving(shared: Path) -> Path:
-    """What two scripts of tests/data had compilers write. Not to be changed."""
+    """What three scripts of tests/data had compilers write. Not to be changed."""
 
     def unpack(folder: Path) -> None:
-        for name in ("jit", "more"):
+        for name in ("jit", "more", "servers"):
             unpack_archive(DATA / "serving" / f"{name}.tar.xz", folder)
 
     return once(shared, "serving", unpack)
@@ -159,6 +171,34 @@ def test_from_above_each_is_the_same(machine: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.torch
+def test_what_helion_has_others_keep_is_theirs(
+    machine: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """In PyTorch's folder, where Helion's is by default, and in that which its variable names."""
+    cache = tmp_path / "torchinductor"
+    cache.mkdir()
+    (machine / "helion").rename(cache / "helion")
+    shutil.copytree(kernels, cache / "helion" / "triton" / "0")
+    (cache / "helion" / "cute").mkdir()
+    (machine / "cutlass_python_cache").rename(cache / "helion" / "cute" / "0")
+    there = len(items(kernels, "triton"))
+    assert there > 0
+    for place in (cache, cache / "helion"):
+        assert len(items(place, "triton")) == there
+        assert {one.name for one in entries(place) if one.kind == "jit"} == {
+            "CuTe DSL", "Helion", "Helion: helion_bwd",
+        }  # fmt: skip
+        assert paths(place, "unknown") == set()
+    before = below(cache)
+    assert purge(cache) == [] and below(cache) == set()
+    undo(cache)
+    assert below(cache) == before
+    carry(cache, tmp_path / "there")
+    assert len(items(tmp_path / "there", "triton")) == there
+    assert paths(tmp_path / "there", "unknown") == set()
+
+
 def near(name: str) -> list[str]:
     """Names that are nearly that one."""
     stem, dot, end = name.rpartition(".")
@@ -233,6 +273,20 @@ MINE = {
         f"{'a' * 153}/blob.bin", f"{'a' * 152}/blob.bin", "timing_cache.bin", "blob.bin",
         f"{'A' * 153}/blob.bin", "mine/blob.bin", f"{'a' * 153}/engine.bin",
     ],
+    "sglang_jit": [
+        f"sm90a/mine/build-{'a' * 16}/deps-{'b' * 16}/build.ninja", "sm90a/notes.txt",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 16}/deps-{'b' * 16}/cuda.cu",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 15}/deps-{'b' * 16}/build.ninja",
+        f"sm90a/sgl_kernel_jit_add_one/build-{'a' * 16}/deps-{'b' * 16}/build.ninja",
+        f"mine/sgl_kernel_jit_a/build-{'a' * 16}/deps-{'b' * 16}/sgl_deps.json", "build.ninja",
+        f"sm90a/sgl_kernel_jit_a/build-{'a' * 16}/.staging-mine/cuda.cu",
+    ],
+    "flashinfer_autotune_cache": [
+        f"0.7.2/sm90/{'a' * 16}/rank_tp0_pp0_dp0.json", f"0.7.2/sm90/{'a' * 16}/mine.json",
+        f"{'a' * 64}/autotune_configs.json", f"v2/{'a' * 16}/manifest.json", "v2/manifest.json",
+        f"v2/{'a' * 16}/entries/{'b' * 24}.json", f"v2/{'a' * 16}/entries/{'b' * 23}.json",
+        "autotune_configs.json", f"flux3_prims_ts/H100/{'a' * 16}/rank0.json",
+    ],
 }  # fmt: skip
 
 
@@ -257,7 +311,7 @@ def test_users_files_of_near_names_stay(machine: Path, cache: str) -> None:
         (place / path).write_text(texts.get(path.rpartition("/")[2], "of mine"))
     known_before = {LOG} if cache == FLASHINFER else set[str]()
     assert paths(place, "unknown") == theirs | known_before
-    assert len(paths(place, "lock")) == (cache in (FLASHINFER, "quack_cache", "cute_aot"))
+    assert len(paths(place, "lock")) == (cache in LOCKED)
     assert {item.identity: item.names for item in items(place)} == before
     told = snapshot(place, only=theirs)
     assert purge(place) == []
@@ -455,6 +509,17 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
+    of_one = sum(str(name).startswith("FlashInfer") for name, *_ in NAMED)
+    chosen = "--filter", "kind:flashinfer", "--json"
+    found = tk("ls", machine, *chosen).objects
+    assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
+    done = tk("purge", machine, *chosen, "--yes").result
+    assert len(found) == done["entries"] == of_one
+    assert len(items(machine)) == len(NAMED) - of_one
+    tk("undo", machine)
+    said = tk("overview", machine)
+    rows = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line}
+    assert (rows["flashinfer"], "jit" in rows) == (str(of_one), False)
     after = {path: about for path, about in snapshot(machine).items() if path != TRASH}
     assert after == before
 
@@ -462,7 +527,10 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
 def test_in_an_overview(machine: Path) -> None:
     with Engine() as engine:
         looked = Looked(engine, machine)
-    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [len(NAMED)]
+    rows = [row for row in looked.rows if row.get("kind") == "jit"]
+    assert sum(row["entries"] for row in rows) == len(NAMED)
+    by = {known.COMPILERS[row["compiler"]]: row["entries"] for row in rows}
+    assert by == Counter(str(name).partition(":")[0] for name, *_ in NAMED)
 
 
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:

@@ -28,7 +28,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.kept import protected
 from torchkeeper.client.secrets import named
-from torchkeeper.client.words.problems import unseen_users, user_of_place
+from torchkeeper.client.words.problems import printable, unseen_users, user_of_place
 from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import is_mega_cache, scheme_of
@@ -332,13 +332,14 @@ class Place:
             told["files"],
             told["bytes"],
             (*users, *([unseen] if unseen else [])),
+            told.get("shared", ""),
             told["plan"],
             self,
         )
 
     def undo(self, receipt: Receipt | None = None) -> Placed:
-        """Put back what a purge moved to the trash, by default the latest purge, as ``torchkeeper
-        undo``. A server has no trash.
+        """Put back what a purge moved to the trash, as ``torchkeeper undo``; by default undo the
+        latest purge or import: what an import has placed moves to the trash. A server has no trash.
         """
         if not self._scheme.has_trash or (receipt is not None and receipt.id is None):
             why = "The purge used no trash: on a server, or with now=True, it removes for good."
@@ -467,22 +468,31 @@ class Plan:
         size: bytes that become free on the disk; on a server, bytes of the contents.
         in_use: sentences that say which processes use the place, or may use it. What they use is
             not in the plan, unless it was made with ``in_use``.
+        shared: if other machines may use the place, the type of its file system; else "".
     """
 
     entries: Entries
     files: int
     size: int
     in_use: tuple[str, ...]
+    shared: str
     _number: int = field(repr=False)
     _place: Place = field(repr=False)
 
-    def apply(self, *, now: bool = False) -> Receipt:
+    def apply(self, *, now: bool = False, shared: bool = False) -> Receipt:
         """Carry it out: move its entries to the trash of the folder; with ``now``, and on a server,
         remove them for good. What has changed since stays. Raises Error, also if the place was
-        closed, or has made several other plans since ("plan-unknown").
+        closed, or has made several other plans since ("plan-unknown"), and, without ``shared``, if
+        other machines may use the place (``Plan.shared``).
         """
         if not self.files:
             return Receipt(0, 0, 0, (), None, self._place)
+        if self.shared and not shared:
+            raise misuse(
+                "Other machines may use the place, too.",
+                f"{printable(self._place.name)} is on {printable(self.shared, 40)}.",
+                "Pass shared=True if nobody there needs what goes.",
+            )
         answer = self._place._ask(protocol.PURGE, plan=self._number, now=now)
         done: dead.PurgeResult = answer.result
         return Receipt(done["entries"], done["files"], done["bytes"], tuple(answer.left),

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import vllm
-from torchkeeper.artifacts.layout import VLLM_FACTORS, VLLM_FILES, payload_name
+from torchkeeper.artifacts.layout import VLLM_FACTORS, VLLM_FILES, is_servers, payload_name
 from torchkeeper.artifacts.patterns import regex
 
 if TYPE_CHECKING:
@@ -282,10 +282,12 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
                 found["device"] = "cpu"
     if objects:
         found.update(needed_by(objects))
-    if VLLM_FILES & texts.keys():
+    if any(map(is_servers, texts)):
         found["hashes"] = told = _vllm(texts)
         of = told.get("model")
-        found["name"] = f"vLLM's graph of {of}" if of else "vLLM's graph and key factors"
+        whose = "vLLM" if VLLM_FILES & texts.keys() else "SGLang"
+        more = f" of {of}" if of else " and key factors" if whose == "vLLM" else ""
+        found["name"] = f"{whose}'s graph{more}"
     if full:
         sources = {n: texts[n] for n in sorted(texts) if not n.endswith(".so")}
         found["sources"] = {n: data.decode("utf-8", "replace") for n, data in sources.items()}
@@ -312,7 +314,8 @@ def _vllm(texts: dict[str, bytes]) -> dict[str, str]:
     """
     factors = vllm.factors(texts.get(VLLM_FACTORS, b""))
     told = {**factors.hashes, "folder": vllm.folder(factors)} if factors else {}
-    graph = texts.get("computation_graph.py", b"").decode("utf-8", "replace")
+    graphs = (texts[name] for name in sorted(texts) if name.startswith("computation_graph"))
+    graph = next(graphs, b"").decode("utf-8", "replace")
     told["model"] = vllm.model(vllm.sources(graph))
     return {name: text for name, text in told.items() if text}
 

@@ -10,8 +10,9 @@ Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
 torch/_dynamo/package.py (DiskDynamoCache), torch/_inductor/aoti_eager.py, torch/_inductor/cache.py
 (OnDiskCache), torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py; of vLLM
-vllm/compilation/backends.py, decorators.py and compiler_interface.py (initialize_cache); of other
-compilers artifacts/jits.
+vllm/compilation/backends.py, decorators.py and compiler_interface.py (initialize_cache), and of
+SGLang 0.5.23 sglang/srt/compilation/backend.py, which is made after vLLM's; of other compilers
+artifacts/jits.
 """
 
 from __future__ import annotations
@@ -50,19 +51,22 @@ _PGO_KEY = regex(
 _TRITON_FILE = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = regex(triton.DEVICE, re.ASCII)
 _HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
-#: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
-#: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
-#: and where AOTInductor builds eager kernels; one of Triton's alone (``TRITON_CACHE_DIR``).
+#: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank, or
+#: part of a model there, as SGLang has them, or of a model, an artifact that torch saved unpacked
+#: there (torch/_inductor/standalone_compile.py), where AOTInductor builds eager kernels, and where
+#: Helion has Triton keep its own (helion/autotuner/local_cache.py); one of Triton's alone
+#: (``TRITON_CACHE_DIR``).
 _INNER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
     rf"(?:[^/]+/(?={beside.RANK}/|inductor_cache/|triton_cache/))?"
-    rf"(?:{beside.RANK}/)?"
+    rf"(?:{beside.RANK}/(?:[\w.-]{{1,100}}/(?=inductor_cache/|triton_cache/))?)?"
     r"(?:(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+)/)?"
     r"(?:aoti_eager/[^/]+/[^/]+/lib/)?"
+    r"(?:helion/(?=triton/))?"
     rf"(?:(?:triton|cache|[0-9]{{1,3}})/(?=(?:{triton.KEY})/[^/]*$))?"
 )
 #: The inner caches whose entries PyTorch or Triton would find as well in a cache of its own.
-_PLAIN_INNER = regex(r"(?:.*/)?(?:inductor_cache|triton_cache|triton|cache|[0-9]{1,3})/")
+_PLAIN_INNER = regex(r"(?:.*/)?(?:inductor_cache|triton_cache|helion|triton|cache|[0-9]{1,3})/")
 #: Where AOTInductor builds the libraries of eager kernels.
 _EAGER_LIB = regex(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
 #: The folder of its lists, and one of their items.
@@ -74,7 +78,11 @@ _EAGER_LIST = regex(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\
 VLLM_FACTORS = "cache_key_factors.json"
 #: The first is the list of its compiled pieces.
 VLLM_INDEX = "vllm_compile_cache.py"
+#: The lists of vLLM and SGLang, which several may add to.
+LISTS = frozenset({VLLM_INDEX, "sglang_compile_cache.py"})
 VLLM_FILES = frozenset({VLLM_FACTORS, VLLM_INDEX, "computation_graph.py", "transformed_code.py"})
+#: The same of SGLang, which writes a graph at each start; it reads none of this again.
+_SGLANG = regex(r"sglang_compile_cache\.py|computation_graph_\d{9,11}\.\d{1,7}\.py", re.ASCII)
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
 _ARTIFACT = regex(beside.PIECE, re.ASCII)
@@ -145,6 +153,11 @@ def eager_folder(path: str) -> str | None:
     """The folder of the lists of eager kernels among whose libraries a path lies, or None."""
     match = _EAGER_LIB.match(path)
     return match[0].removesuffix("/lib/") if match else None
+
+
+def is_servers(name: str) -> bool:
+    """Whether vLLM or SGLang calls so what it writes for a graph beside its caches."""
+    return name in VLLM_FILES or _SGLANG.fullmatch(name) is not None
 
 
 def is_graph_key(name: str) -> bool:
@@ -231,7 +244,7 @@ def canonical(path: str) -> str:
     parts = alone.split("/")
     name = parts[-1]
     compiled = _ARTIFACT.fullmatch(name) or name == VLLM_MODEL  # by vLLM: a piece, or a whole model
-    own = name in VLLM_FILES or compiled or beside.locate(alone, parts)
+    own = is_servers(name) or compiled or beside.locate(alone, parts)
     if own or (inner and not _PLAIN_INNER.fullmatch(inner)):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
@@ -311,7 +324,8 @@ def _locate_generic(path: str, parts: list[str]) -> Located | None:
 
 
 def _locate_vllm(path: str, above: str) -> Located | None:
-    """vLLM has a folder for each part of a model; older versions have the files in that of a rank.
+    """vLLM and SGLang have a folder for each part of a model; older versions of vLLM have the files
+    in that of a rank.
     A whole model that it had compiled ahead is ``torch_aot_compile/<hash>/rank_i_j/model``
     (vllm/compilation/decorators.py), of which the folder of the hash may be the place.
     """
@@ -322,7 +336,7 @@ def _locate_vllm(path: str, above: str) -> Located | None:
     if name == VLLM_MODEL or _UNFINISHED.fullmatch(name):
         model = Located("precompile", path, path) if name == VLLM_MODEL else None
         return model or Located("lock", name, path) if _VLLM_AHEAD.fullmatch(whole) else None
-    if name not in VLLM_FILES and not beside.ATOMIC.fullmatch(name):
+    if not is_servers(name) and not beside.ATOMIC.fullmatch(name):
         return None
     if not _VLLM_FOLDER.fullmatch(whole):
         return None
@@ -431,7 +445,7 @@ def canonical_kernel(paths: Sequence[str]) -> list[str] | None:
     start = len(paths[0]) - len(canonical(paths[0]))  # the same for all in one folder
     alone = [path[start:] for path in paths]
     inner = all(path.startswith(paths[0][:start]) for path in paths)
-    plain = VLLM_FILES.isdisjoint(path.rpartition("/")[2] for path in alone)
+    plain = not any(is_servers(path.rpartition("/")[2]) for path in alone)
     return alone if inner and plain and checked_kernel(alone) else None
 
 

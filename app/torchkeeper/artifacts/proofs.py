@@ -66,8 +66,8 @@ def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
 _PICKLE = tuple(b"\x80%c" % n for n in range(2, 6))
 _ELF = b"\x7fELF"
 _GROUP = _begins_or_torn(b'{"child_paths": {')
-#: vLLM's list of compiled pieces, by range, number and compiler, indented by four
-#: (CompilerManager.save_to_file in vllm/compilation/backends.py).
+#: vLLM's list of compiled pieces, by range, number and compiler, indented by four, and SGLang's
+#: (CompilerManager.save_to_file in vllm/compilation/backends.py, sglang/srt/compilation).
 _VLLM_LIST = _begins_or_torn(b"{(", b"{   (")
 
 #: The end of a path, and how such a file begins.
@@ -90,8 +90,8 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
     r"\w+_run_\d+/tensor_\d+\.pt": _begins(r"PK\x03\x04.{26}tensor_\d+/"),
     # vllm/compilation/backends.py, decorators.py and model_executor/models/registry.py,
     # vllm/distributed/device_communicators; of a compiled function torch/_dynamo/aot_compile.py.
-    r"computation_graph\.py": _begins(r".*\bclass GraphModule\(torch\.nn\.Module\):"),
-    r"vllm_compile_cache\.py": _VLLM_LIST,
+    r"computation_graph(?:_[\d.]+)?\.py": _begins(r".*\bclass GraphModule\(torch\.nn\.Module\):"),
+    r"(?:vllm|sglang)_compile_cache\.py": _VLLM_LIST,
     r"cache_key_factors\.json": _begins(
         r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -315,6 +316,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="DST", type=looking.place, help="the target, of the "
                          "same kinds; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
+    looking.add_only(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
     output.flag(command, "--direct", "from one machine to the other by the ssh of the first, not "
                 "by way of this one")  # fmt: skip
@@ -322,6 +324,12 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     output.flag(command, "--replace", "replace an existing bundle; existing entries always stay")
     output.flag(command, "--trust", "do not ask: you trust the maker of the bundle")
     leaving.add_secrets(command)
+
+
+def taken_back(place: str, done: bundles.ImportResult | bundles.CopyResult) -> list[str]:
+    """How an import or a copy is undone, if it can be."""
+    how = f"“torchkeeper undo {shlex.quote(printable(place, 4096))}” takes it back."
+    return [how] if done["receipt"] else []
 
 
 def copy(args: argparse.Namespace) -> int:
@@ -335,6 +343,8 @@ def copy(args: argparse.Namespace) -> int:
     answer, asker = copied(args)
     found = leaving.secrets_found(asker) if answer["leaks"] else None
     code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
+    if not args.json:
+        output.notes(taken_back(args.target, answer))
     return code or leaving.blocked_by_secrets(args, answer["leaks"])
 
 

@@ -173,8 +173,8 @@ COMMANDS = {
         filtered=True,
     ),
     "undo": Command(
-        CLEAN, "removing:undo", "put the latest purge back",
-        (("torchkeeper undo cache", "the entries of the latest purge are back"),
+        CLEAN, "removing:undo", "undo the latest purge or import",
+        (("torchkeeper undo cache", "what was purged is back, or what came has gone"),
          ("torchkeeper undo cache --json", "for a program")),
     ),
     "trash": Command(

@@ -19,11 +19,12 @@ from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import at_each
 from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
-from torchkeeper.client.words import environments, explaining, owned, say, verdicts
+from torchkeeper.client.words import environments, explaining, owned, say, verdicts, vllmwords
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.stores.names import scheme_of
+from torchkeeper.verdict import sglang
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
@@ -371,6 +372,7 @@ def check(args: argparse.Namespace) -> int:
         of = f"{printable(place)}: " if len(places) > 1 else ""
         place_told = {"place": place} if of else {}
         output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
+        output.remark(args, [vllmwords.sglang(sglang.folder(env), shown.sglang[place])])
         if answer["verdicts"].get("unknown"):
             output.remark(args, filter(None, [vllm.hint([place], shown.unknown[place])]))
     for error in looked.failed:
@@ -394,12 +396,14 @@ class _Shown:
         self.states: dict[str, Counter[str]] = {}
         #: The paths of those of which it is not known.
         self.unknown: dict[str, list[str]] = {}
+        #: The folders of SGLang's that they lie in.
+        self.sglang: dict[str, set[str]] = {}
         self._json, self._several = json, several
         self._held: list[tuple[Any, Any, str, int]] = []
 
     def of(self, place: str) -> Callable[[list[msg.SharedRow]], None]:
         """What takes rows of a place."""
-        self.states[place], self.unknown[place] = Counter(), []
+        self.states[place], self.unknown[place], self.sglang[place] = Counter(), [], set()
         return functools.partial(self._take, place)
 
     def _take(self, place: str, rows: list[msg.SharedRow]) -> None:
@@ -412,6 +416,7 @@ class _Shown:
         for key, one, row in zip(keys, shown, rows, strict=True):
             self._held.append((key, one, place, row["said"]))
         self.unknown[place] += (one.path for one in entries if one.verdict == "unknown")
+        self.sglang[place] |= sglang.folders(f"{place}/{one.path}" for one in entries)
         for entry in (one for one in entries if one.kind not in COUNTED_APART):
             is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
             states = (name for name, so in zip(_STATES, is_so, strict=False) if so)

@@ -20,6 +20,7 @@ from torchkeeper.cli.bundles import (
     look_inside,
     print_inside,
     room,
+    taken_back,
     trusts,
     warn,
 )
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages import entries as entries_msg
 
-#: What is said after one, as “undo” is not for it.
-_TAKEN_BACK = (
-    "“undo” takes back purges only; “torchkeeper purge” with a --filter removes what was imported."
-)
 #: What the end of an import into several folders calls them.
 _WHERE = "the folders of its caches"
 
@@ -50,6 +47,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
                          "standard input")  # fmt: skip
     looking.add_into_one_or_each(command)
     output.flag(command, "--trust", "do not ask: you trust the maker of the file")
+    looking.add_only(command)
     output.flag(command, "--dry-run", "only print which entries are new there")
     looking.add_env(command)
 
@@ -89,12 +87,12 @@ def _import(args: argparse.Namespace) -> int:
             files = [at[file] for file in args.files]
             env, abouts = leaving.tell_names(args, to.engine, files, here)
             answer: bundles.ImportResult = to.ask(
-                IMPORT, files=files, into=args.into, env=env,
+                IMPORT, files=files, into=args.into, env=env, fits=bool(args.usable),
                 manifests={at[file]: one["manifest"] for file, one in signatures.items()},
             )  # fmt: skip
     code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
     if answer["entries"] and not args.json:
-        output.notes([*carrying.advice(abouts, env), _TAKEN_BACK])
+        output.notes([*carrying.advice(abouts, env), *taken_back(args.into, answer)])
     return code
 
 
@@ -133,7 +131,7 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
         sent = [at[file] for file in args.files]
         env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
-            COMPARE, files=sent, into=args.into, rows=args.json, env=env
+            COMPARE, files=sent, into=args.into, rows=args.json, env=env, fits=bool(args.usable)
         )
     files = answer["files"]
     for compared, name in zip(files, args.files, strict=True):
@@ -229,13 +227,13 @@ def _import_each(args: argparse.Namespace) -> int:
         _print(rows, {cache: one["entries"] for cache, one in done.items()})
         _tell(inside, screen.now.verbose)
     whole = {name: sum(one[name] for one in done.values()) for name in _SUMMED}
-    code = to.end(args, IMPORT, {**whole, "env": env}, _WHERE, dry=args.dry_run)
+    code = to.end(args, IMPORT, {**whole, "env": env, "receipt": None}, _WHERE, dry=args.dry_run)
     if whole["entries"] and not args.json and not args.dry_run:
-        output.notes([_TAKEN_BACK])
+        output.note("“torchkeeper undo FOLDER” takes back what was placed in one of them.")
     return code or contract.partly(done, any(not row["into"] for row in rows))
 
 
-_SUMMED = ("entries", "files", "bytes", "exists", "renamed")
+_SUMMED = ("entries", "files", "bytes", "exists", "doubles", "renamed")
 
 
 def _placed(
@@ -246,16 +244,29 @@ def _placed(
     into, cache = row["into"], row["cache"]
     if args.dry_run:
         told: entries_msg.CompareResult = to.ask(
-            COMPARE, files=files, into=into, cache=cache, rows=False, env=env
+            COMPARE,
+            files=files,
+            into=into,
+            cache=cache,
+            rows=False,
+            env=env,
+            fits=bool(args.usable),
         )
         new = _counts(_summed([one["new"] for one in told["files"]]))
         there = sum(one["there"]["entries"] for one in told["files"])
-        answer = {**new, "exists": there, "renamed": told["renamed"]}
+        answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
     else:
         placed: bundles.ImportResult = to.ask(
-            IMPORT, files=files, into=into, cache=cache, env=env, manifests=manifests
+            IMPORT,
+            files=files,
+            into=into,
+            cache=cache,
+            env=env,
+            manifests=manifests,
+            fits=bool(args.usable),
         )
-        answer = {**_counts(placed), "exists": placed["exists"], "renamed": placed["renamed"]}
+        answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],
+                  "renamed": placed["renamed"]}  # fmt: skip
     if args.json:
         output.emit({**row, "new": answer["entries"], "exists": answer["exists"]})
     return answer

@@ -175,7 +175,7 @@ def add_undo(command: argparse.ArgumentParser) -> None:
 
 
 def undo(args: argparse.Namespace) -> int:
-    """torchkeeper undo; ends with 1 if there is nothing to undo."""
+    """torchkeeper undo, of a purge, an import or a copy; 1 if there is nothing to undo."""
     with asking(args) as asker:
         answer: msg.UndoResult = asker.ask(UNDO, place=args.place, rows=False)
     return asker.end(args, UNDO, answer, args.place)
@@ -197,12 +197,13 @@ def trash(args: argparse.Namespace) -> int:
             if args.json:
                 output.emit_all(rows)
             elif rows:
-                head = ["RECEIPT", "PURGED", "ENTRIES", "BESIDE", "FILES", "ON DISK"]
+                head = ["RECEIPT", "OF", "MADE", "ENTRIES", "BESIDE", "FILES", "ON DISK"]
                 cells = [
-                    [row["receipt"], say.when(row["made"]) if row["made"] else "-", *_counts(row)]
+                    [row["receipt"], "import" if row["placed"] else "purge",
+                     say.when(row["made"]) if row["made"] else "-", *_counts(row["placed"] or row)]
                     for row in rows
-                ]
-                output.table(head, cells, frozenset({2, 4, 5}))
+                ]  # fmt: skip
+                output.table(head, cells, frozenset({3, 5, 6}))
             said = f"The trash holds {held}." if totals["files"] else "The trash is empty."
             output.result(args, totals, said)
             return 0

@@ -62,8 +62,7 @@ def verify(args: argparse.Namespace) -> int:
     python = python_for(args.env, place if far.is_far(place) or not bundle else None)
     machine = far.machine_of(python)
     if not far.is_far(place) and not os.path.lexists(place):
-        code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
-        raise user_error(code, {"place": place, "file": place})
+        raise user_error("place-missing", {"place": place})
     settings = applying.for_verify(args, python)
     if not args.recipe:
         output.note(_BUILT_IN)

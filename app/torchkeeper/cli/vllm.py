@@ -21,7 +21,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.messages.verdicts import PieceTold
 from torchkeeper.settings.vllm import unknown
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.verdict import vllm
+from torchkeeper.verdict import sglang, vllm
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.vllm import Factors
@@ -96,8 +96,13 @@ class Tree(NamedTuple):
 
 
 def hint(places: Iterable[str], paths: Iterable[str] = ()) -> str:
-    """Where files of vLLM's are, that check --against says who finds them; "" where none are."""
+    """Where files of vLLM's are, that check --against says who finds them; "" where none are. Of
+    SGLang's the keys of PyTorch tell.
+    """
+    paths = list(paths)
     for place in places:
+        if paths and sglang.folders(f"{place}/{path}" for path in paths):
+            continue
         parts = place.split("/")
         inner = (part for path in paths for part in path.split("/"))
         if any(

@@ -107,6 +107,8 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
         "bytes": done.bytes,
         "content_bytes": done.bytes,
         "exists": done.exists,
+        "doubles": done.doubles,
+        "receipt": done.receipt,
         "stays": stays,
         "leaks": screen.told.to_json() if screen else None,
         "renamed": renamed,

@@ -295,7 +295,8 @@ def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
 
 
 def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling.WarmResult:
-    from torchkeeper.warm.supervise import placed, warm
+    from torchkeeper.warm.sent import placed
+    from torchkeeper.warm.supervise import warm
 
     with placed(params) as recipes:
         return warm({**params, "recipes": recipes}, report)
@@ -305,7 +306,7 @@ def verify_(
     session: Session, params: compiling.VerifyParams, report: Report
 ) -> compiling.VerifyResult:
     from torchkeeper.engine.variants import explainer
-    from torchkeeper.warm.supervise import placed
+    from torchkeeper.warm.sent import placed
     from torchkeeper.warm.verify import verify
 
     explain = explainer(session, params["place"], report)

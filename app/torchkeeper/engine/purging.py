@@ -146,8 +146,8 @@ def purge(session: Session, params: msg.PurgeParams, report: Report) -> msg.Purg
 
 
 def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
-    """Put the latest purge of a folder back, or that of a ``receipt``; rows, if wanted, are what is
-    back.
+    """Undo the latest purge or import of a folder, or that of a ``receipt``; rows, if wanted, are
+    what is back.
     """
     place, only = path_of(params["place"]), params.get("receipt")
 
@@ -156,7 +156,8 @@ def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
         _send(rows, report)
 
     back = told if params.get("rows", True) else None
-    return trash.undo(place, report, partial(tell_left, report), only or None, back).to_json()
+    done = trash.undo(place, report, partial(tell_left, report), only or None, back)
+    return {**done.to_json(), "undid": done.undid}
 
 
 def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:

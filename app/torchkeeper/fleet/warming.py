@@ -288,24 +288,24 @@ class Fleet:
 
     def _unit(self, op: str, place: Place, cells: Sequence[Cell], output: str = "") -> Unit:
         params = {**self._about, "recipes": self._sent, "only": [x.row["index"] for x in cells]}
-        files: dict[str, str | Sequence[str]] = {"seeds": self._seeds_of(place)}
+        files: dict[str, str | Sequence[str]] = {"seeds": self._seeds_of(place, cells[0].kind)}
         if os.path.isfile(self._zip) and any(not isinstance(one, str) for one in self._asked):
             files["sent"] = self._zip
         if output:
             params["builders"] = carrying.builders(place.node.facts)
         return Unit(op, params, files, output)
 
-    def _seeds_of(self, place: Place) -> list[str]:
-        """Bundles of what the place has that fits a kind of node."""
+    def _seeds_of(self, place: Place, kind: str) -> list[str]:
+        """Bundles of what the place has that cells for a kind of node can use."""
+        facts = place.node.facts if kind else None
         with self._lock:
-            if place.kind not in self._seeds:
+            if kind not in self._seeds:
                 file = os.path.join(self._scratch, f"{secrets.token_hex(8)}{SUFFIX}")
                 found: list[str] = []
                 with _passing_over_nothing():
-                    assert place.node.facts
-                    found = [file] if self._gathering.usable(place.node.facts, file) else []
-                self._seeds[place.kind] = found
-            return [*self._seeds[place.kind], *self._waiting_bundles()]
+                    found = [file] if self._gathering.usable(facts, file) else []
+                self._seeds[kind] = found
+            return [*self._seeds[kind], *self._waiting_bundles()]
 
     def _waiting_bundles(self) -> list[str]:
         """Those that came and that are written at the end."""

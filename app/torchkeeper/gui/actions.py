@@ -63,7 +63,7 @@ class Situation(NamedTuple):
     job_fruit: bool = False
     #: The path of the place that is shown, or its name where it is a server.
     path: str = ""
-    #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
+    #: What undo is of: purge of 12 entries, 3.4 MB on disk; empty where that is not known.
     undoable: str = ""
     #: What undo does instead.
     offered: str = ""
@@ -233,11 +233,12 @@ ACTIONS = (
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K", "cache", 1,
          _n("Free disk space: remove stale, broken and unused entries of all places"), "places",
          short=_n("Clean up…")),
-    Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z", "cache", 1,
-         _n("Put back what the last purge took, or what the bar over the page offers"), "places",
+    Spec("undo", _n("&Undo"), "undo", "Ctrl+Z", "cache", 1,
+         _n("Put back what the last purge took, take away what the last import placed, or do what "
+            "the bar over the page offers"), "places",
          when=lambda s: bool(s.undoable or s.offered) or s.can_change_trash,
          about=lambda s: caption(s.offered) or (
-             s.undoable and tr(_n("&Undo purge of {}")).format(s.undoable))),
+             s.undoable and tr(_n("&Undo {}")).format(s.undoable))),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete the purged entries of this place for good; on the overview, of all places"),
          "places",

@@ -100,13 +100,17 @@ _ROUNDS = 5
 
 @dataclass
 class Copied:
-    """What was written, what was there already, and ``what`` the target is ("folder", …)."""
+    """What was written, what was there already, what came twice, and ``what`` the target is
+    ("folder", …). receipt: of a folder, for undo.
+    """
 
     what: str
     entries: int = 0
     files: int = 0
     bytes: int = 0
     exists: int = 0
+    doubles: int = 0
+    receipt: str | None = field(default=None, compare=False)
 
 
 @dataclass
@@ -163,7 +167,8 @@ def copy(
         done = import_bundles(
             [offered], target, report, lambda _, item, problem: left(item, problem), placed
         )
-        return Copied(what, done.entries, done.files, done.bytes, done.exists)
+        figures = done.entries, done.files, done.bytes, done.exists, done.doubles
+        return Copied(what, *figures, done.receipt)
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
 

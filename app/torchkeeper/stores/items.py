@@ -42,7 +42,8 @@ class File(NamedTuple):
     path: relative to the place. size and allocated: bytes, apparent and on the disk. mtime_ns: None
     in bundles. inode: (device, number) where there is one, to count hard links once and to notice
     that a file was replaced. mode: permission bits. sha256: what a manifest promises, to be checked
-    against the bytes. at: where the header of one in a bundle is; ``~at`` where it is packed.
+    against the bytes. at: where the header of one in a bundle is; ``~at`` where it is packed. used
+    and changed: when it was read last and when anything of it changed, in seconds, on a disk.
     """
 
     path: str
@@ -54,6 +55,8 @@ class File(NamedTuple):
     regular: bool = True
     sha256: str | None = None
     at: int | None = None
+    used: float | None = None
+    changed: float = 0.0
 
     @property
     def name(self) -> str:
@@ -88,7 +91,7 @@ class OnDisk:
                 rest.append(item)
                 continue
             self.files += item.count
-            for _, _, _, allocated, device, number, _, _ in NUMBERS.iter_unpack(item._numbers):
+            for _, _, _, allocated, device, number, *_ in NUMBERS.iter_unpack(item._numbers):
                 block, bit = device << 64 | number >> 6, 1 << (number & 63)
                 bits = seen.get(block, 0)
                 if not bits & bit:
@@ -121,12 +124,12 @@ class OnDisk:
             yield file
 
 
-def file_of(path: str, about: tuple[int, int, int, int, int, int, int, bool]) -> File:
+def file_of(path: str, about: tuple[int, int, int, int, int, int, float, float, int, bool]) -> File:
     """The File of a path and its NUMBERS."""
-    size, seconds, more, allocated, device, inode, mode, regular = about
-    mtime_ns = seconds * SECOND + more
-    # As File(…) does, in half the time: a big folder has a million of them.
-    return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None, None))
+    size, seconds, more, allocated, device, inode, used, changed, mode, regular = about
+    where, mtime_ns = (device, inode), seconds * SECOND + more
+    every = path, size, mtime_ns, allocated, where, mode, regular, None, None, used, changed
+    return _new(File, every)  # as File(…) does, in half the time: a big folder has a million
 
 
 _new = tuple.__new__
@@ -193,7 +196,15 @@ class Packed(Item):
         files, start = item.files, len(item.path)
         self._names = _shared(names or tuple([file[0][start:] for file in files]))
         packed = [
-            NUMBERS.pack(x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0)), *x[5:7])
+            NUMBERS.pack(
+                x[1],
+                *divmod(x[2] or 0, SECOND),
+                x[3],
+                *(x[4] or (0, 0)),
+                x[9] or 0.0,
+                x[10],
+                *x[5:7],
+            )
             for x in files
         ]
         self._numbers = numbers or b"".join(packed)
@@ -279,7 +290,7 @@ class Stowed(Packed):
         begin = self.path[: self._start]
         about = zip(self._names, self._each.iter_unpack(self._numbers), strict=True)
         return [
-            _new(File, (begin + x, size, None, 0, None, 0o644, True, sha256.hex(), at))
+            _new(File, (begin + x, size, None, 0, None, 0o644, True, sha256.hex(), at, None, 0.0))
             for x, (size, at, sha256) in about
         ]
 
@@ -297,13 +308,20 @@ class Found(NamedTuple):
         found = zip(self.names, NUMBERS.iter_unpack(self.numbers), strict=True)
         return [file_of(prefix + x, y) for x, y in found if prefix or not x.startswith(JOURNAL)]
 
-    def kernel(self, proven: Proven = lambda _: True) -> Sequence[Item] | None:
-        """As ``kernel_items``; without a look at each file where all are those of a kernel."""
+    def kernel(
+        self, among: Callable[[list[File]], Proven] = lambda _: lambda _: True
+    ) -> Sequence[Item] | None:
+        """As ``kernel_items``; without a look at each file where all are those of a kernel. among:
+        gives what proves some of all files in the folder.
+        """
         key, size, numbers = kernel_folder(self.folder), NUMBERS.size, self.numbers
+        if key is None:
+            return None
         order = _of_kernel(tuple(self.names)) if key and not triton.is_common(key) else {}
         # The last byte of each says whether it is a regular file.
         if not (key and order) or numbers[size - 1 :: size].count(1) < len(order):
-            return kernel_items(self.folder, self.files, proven)
+            files = self.files
+            return kernel_items(self.folder, files, among(files))
         numbers = b"".join([numbers[at * size : (at + 1) * size] for at in order.values()])
         return [Packed(Item("triton", key, self.folder), tuple(order), numbers)]
 

@@ -28,6 +28,11 @@ def is_mega_cache(file: str) -> bool:
     return file.endswith(MEGA_SUFFIX)
 
 
+def is_called_file(place: str) -> bool:
+    """Whether a place is called as a file is that holds entries, wherever it is."""
+    return place.endswith((SUFFIX, MEGA_SUFFIX))
+
+
 class Scheme:
     """What is known of all places whose names begin alike (``scheme_of``)."""
 

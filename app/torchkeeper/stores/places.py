@@ -115,13 +115,19 @@ def _ranks(root: str) -> Iterator[str]:
 
 
 def _sglang() -> Iterator[str]:
-    """What SGLang has PyTorch and Triton keep below its folder, and its ranks, which are as vLLM's.
-    Sources: sglang/srt/environ.py (third_party_cache_defaults), srt/compilation/backend.py.
+    """What SGLang has PyTorch and Triton keep below its folder, and its ranks, which are as vLLM's;
+    what its servers of images and videos have them keep. Sources: sglang/srt/environ.py
+    (third_party_cache_defaults), srt/compilation/backend.py, multimodal_gen/envs.py and
+    runtime/managers/gpu_worker.py.
     """
-    root = os.environ.get("SGLANG_CACHE_DIR") or os.path.expanduser("~/.cache/sglang")
+    root = os.path.expanduser(os.environ.get("SGLANG_CACHE_DIR") or "~/.cache/sglang")
+    above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    images = os.environ.get("SGLANG_DIFFUSION_CACHE_ROOT") or os.path.join(above, "sgl_diffusion")
+    for folder in (root, os.path.join(os.path.expanduser(images), "torch_compile_cache")):
+        if os.path.isabs(folder):
+            there = (os.path.join(folder, name) for name in ("inductor", "triton"))
+            yield from filter(os.path.isdir, there)
     if os.path.isabs(root):
-        there = (os.path.join(root, name) for name in ("inductor", "triton"))
-        yield from filter(os.path.isdir, there)
         yield from _ranks(root)
 
 

@@ -55,8 +55,11 @@ class Owned(_Owned, More, total=False):
 
 
 class Last(Sized):
-    """What undo puts back; made: seconds since the epoch."""
+    """What undo puts back, or takes away: ``undid``, "purge" or "import". made: seconds since the
+    epoch.
+    """
 
+    undid: str
     made: float | None
 
 
@@ -68,10 +71,11 @@ class Trash(Amount):
 
 
 class ReceiptRow(Amount):
-    """One purge in the trash."""
+    """One purge in the trash, or an import: how much that has ``placed``, which is not there."""
 
     receipt: str
     made: float | None
+    placed: Amount | None
 
 
 class Orphans(Amount):

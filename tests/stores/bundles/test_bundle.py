@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
-from tests.snapshots import snapshot
+from tests.snapshots import below, snapshot
 from tests.stores.building import filling, import_bundle
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
@@ -37,7 +37,7 @@ from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.bundles.parts import info
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folders import importing
+from torchkeeper.stores.folders import importing, receipts
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import Imported
 from torchkeeper.stores.items import Item, in_order, payload_digest
@@ -234,6 +234,11 @@ def test_what_is_surely_broken_is_replaced(
     payload.write_bytes(payload.read_bytes()[:-1])
     done, left, _ = bring(good, fixture_cache)
     assert (done.entries, left.codes) == (2, [])
+    assert done.receipt
+    kept = Path(receipts.at(str(fixture_cache), done.receipt) or "", receipts.FILES)
+    gave_way = [kept / path.relative_to(fixture_cache) for path in (built, payload)]
+    assert sorted(path for path in kept.rglob("*") if path.is_file()) == sorted(gave_way)
+    shutil.rmtree(kept.parent.parent)
     assert snapshot(fixture_cache, times=False) == before
     make(kernels, tmp_path / "k.torchcache")
     bring(tmp_path / "k.torchcache", tmp_path / "t")
@@ -495,7 +500,8 @@ def test_a_kernel_that_is_begun_meanwhile_is_completed(kernels: Path, tmp_path: 
     done, left, _ = bring(tmp_path / "a.torchcache", target, Begins(kernels, target))
     assert (done.entries, left.codes) == (2, [])
     names = {path.relative_to(kernels).as_posix() for path in kernels.glob("*/*")}
-    assert {path.relative_to(target).as_posix() for path in target.glob("*/*")} == names
+    came = {path.relative_to(target).as_posix() for path in target.glob("[!.]*/*")}
+    assert came == names
 
 
 def test_damaged_bundles(good: Path, tmp_path: Path) -> None:
@@ -514,7 +520,7 @@ def test_damaged_bundles(good: Path, tmp_path: Path) -> None:
     _, left, _ = bring(file, tmp_path / "t")
     assert len(left.codes) == 1
     assert left.codes[0] in ("checksum-wrong", "entry-vanished")
-    folders = [path for path in (tmp_path / "t").rglob("*") if path.is_dir()]
+    folders = [path for path in below(tmp_path / "t") if path.is_dir()]
     assert all(any(folder.iterdir()) for folder in folders), "no folder is made for nothing"
 
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from tests.snapshots import below
 from tests.stores.building import import_bundle
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import locate
@@ -51,7 +52,7 @@ def nothing(item: Item, why: Problem) -> None:
 
 def names(root: Path) -> list[str]:
     """The paths of all that is in a folder."""
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+    return sorted(str(path.relative_to(root)) for path in below(root))
 
 
 def files(*numbers: int) -> list[str]:

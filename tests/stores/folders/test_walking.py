@@ -44,18 +44,24 @@ def alone(place: Path) -> dict[str, list[File]]:
             continue
         with os.scandir(folder) as entries:
             found[below] = sorted(
-                walking.file_at(f"{below}/{e.name}" if below else e.name, os.lstat(e.path))
+                unread(walking.file_at(f"{below}/{e.name}" if below else e.name, os.lstat(e.path)))
                 for e in entries
                 if not e.is_dir(follow_symlinks=False)
             )
     return found
 
 
+def unread(file: File) -> File:
+    """Without when it was read: os.walk reads links."""
+    assert file.used
+    return file._replace(used=None)
+
+
 def together(steps: Iterator[Found]) -> dict[str, list[File]]:
     found: dict[str, list[File]] = {}
     for step in steps:
         assert step.folder not in found, "each folder once"
-        found[step.folder] = sorted(step.files)
+        found[step.folder] = sorted(map(unread, step.files))
     return found
 
 

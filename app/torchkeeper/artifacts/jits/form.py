@@ -17,7 +17,8 @@ class Form(NamedTuple):
 
     proof: the file that must be there too, as a template of the match of ``entry``, and how that
     begins (``head``); "" is the file itself. A crash leaves nothing else: these writers move whole
-    folders, or write that file first. lock: the one that the writer takes for it, as a template.
+    folders, or write that file first. lock: the one that the writer takes for it, as a template; of
+    forms of one entry one has it.
     kind: "lock" for what a writer leaves while it writes. named: whether the compiler looks for it
     only in a folder that a variable names, or only in its default; None for wherever its cache is.
     In ``files`` and ``head``, ``{name}`` is that name, in ``head`` ``{file}`` that of the file, and

@@ -17,10 +17,12 @@ from torchkeeper.artifacts.jits import (
     cute_dsl,
     deep_gemm,
     flashinfer,
+    flashinfer_tuned,
     helion,
     jiterator,
     quack,
     sglang,
+    sglang_jit,
     tilelang,
     torch_extensions,
     torch_tensorrt,
@@ -32,11 +34,13 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 CACHES = (
-    deep_gemm.CACHE, flashinfer.CACHE, tilelang.CACHE, tvm_ffi.CACHE, cute_dsl.CACHE, quack.CACHE,
-    sglang.CACHE, helion.CACHE, torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE,
-    cuda.CACHE,
+    deep_gemm.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE, tvm_ffi.CACHE,
+    cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
+    torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE, cuda.CACHE,
 )  # fmt: skip
 
+#: The compilers whose entries can be told apart, by the word that filters have for each.
+COMPILERS = {cache.title.lower().replace(" ", "-"): cache.title for cache in CACHES if cache.forms}
 #: A variable of every program: that it is set says nothing of a cache.
 COMMON = "XDG_CACHE_HOME"
 #: What says why a folder is one of theirs (``Home.reason``).
@@ -245,6 +249,24 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
         "version": told.get("version"),
         "gpu": arch,
     }
+
+
+def compiler(name: str | None) -> str:
+    """Which of COMPILERS wrote an entry with such a name (``facts``); "" where it tells none."""
+    return _words().get((name or "").partition(": ")[0], "")
+
+
+@functools.cache
+def _words() -> dict[str, str]:
+    return {title: word for word, title in COMPILERS.items()}
+
+
+@functools.cache
+def compiler_called(text: str) -> str:
+    """Which of COMPILERS somebody means who types this; "" for none."""
+    plain = str.maketrans("", "", "-_ ")
+    every = {word.translate(plain): word for word in COMPILERS}
+    return every.get(text.lower().translate(plain), "")
 
 
 def _gpu(binary: bytes) -> str | None:

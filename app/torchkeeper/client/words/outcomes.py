@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.verified import KeptVerification
     from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages.compiling import PrepareResult, WarmResult
-    from torchkeeper.engine.messages.dead import RecoverResult
+    from torchkeeper.engine.messages.dead import RecoverResult, UndoResult
     from torchkeeper.engine.messages.doctor import MendResult
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.verdicts import RunResult
@@ -32,7 +32,7 @@ _BY_NATURE = frozenset({
     "redis-only", "newer-goes", "named-before", "kind-not-in-mega-cache", "part-of-artifact",
     "same-place", "object-torch", "object-python", "object-compiler", "object-libc",
     "object-command", "object-cpu", "object-misclaimed", "object-unproven", "kernel-of-device",
-    "has-secrets", "jit-of-named", "jit-of-default",
+    "has-secrets", "not-usable", "jit-of-named", "jit-of-default",
 })  # fmt: skip
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
@@ -226,8 +226,15 @@ def _placed(one: Ended, done: str, nothing: str) -> Outcome:
     if there := result["exists"]:
         were = say.count(there, "entry was", "entries were")
         lines.append(tr("{entries} there already, with the very same bytes.", entries=were))
+    if doubles := result["doubles"]:
+        lines.append(several(doubles, "{n} entry came twice, with the very same bytes.",
+                             "{n} entries came twice, with the very same bytes."))  # fmt: skip
     if entries:
         lines += [*filter(None, [say.stays(result)]), *_took(one)]
+        if result.get("what") == "server":
+            lines.append(tr("Undo is not for a server: a purge takes entries off it."))
+        elif result["receipt"] is None and result.get("what") != "bundle":
+            lines.append(tr("It cannot be undone: {place} keeps no trash.", place=place))
         return Outcome(done, lines)
     lines.append(tr("{place} is as it was.", place=place))
     return Outcome(nothing, lines)
@@ -239,7 +246,15 @@ def _placed_note(result: bundles.ImportResult | bundles.CopyResult) -> str:
         text += tr(" · {objects} renamed", objects=say.count(renamed, "object", "objects"))
     there = result["exists"]
     was = several(there, "{n} was there already", "{n} were there already")
-    return f"{text} · {was}" if there else text
+    text = f"{text} · {was}" if there else text
+    twice = several(result["doubles"], "{n} came twice", "{n} came twice")
+    return f"{text} · {twice}" if result["doubles"] else text
+
+
+def _twice(result: bundles.ImportResult | bundles.CopyResult) -> str:
+    """How many entries came more than once, as a sentence's end."""
+    said = several(result["doubles"], "; {n} entry came twice", "; {n} entries came twice")
+    return said if result["doubles"] else ""
 
 
 def _import_line(one: Ended) -> str:
@@ -256,7 +271,7 @@ def _import_line(one: Ended) -> str:
     if there := result["exists"]:
         were = say.count(there, "entry was", "entries were")
         said += tr("; {entries} there already", entries=were)
-    return said + _renamed(result)
+    return said + _twice(result) + _renamed(result)
 
 
 def _copy_line(one: Ended) -> str:
@@ -271,7 +286,7 @@ def _copy_line(one: Ended) -> str:
     said = tr("Would copy {some} to {place}" if one.asked.get("dry") else
               "{some} copied to {place}", some=held(result), place=place)  # fmt: skip
     said += tr("; {entries} there already", entries=there) if result["exists"] else ""
-    return said + _renamed(result)
+    return said + _twice(result) + _renamed(result)
 
 
 def _renamed(result: bundles.ImportResult | bundles.CopyResult) -> str:
@@ -467,6 +482,15 @@ def _moved(one: Ended) -> bool:
     return any(one.result[name] for name in COUNTS)
 
 
+def _was_import(result: UndoResult) -> bool:
+    return result["undid"] == "import"
+
+
+def _undo_note(result: UndoResult) -> str:
+    some = say.held_of(result)
+    return tr("{some} moved to the trash", some=some) if _was_import(result) else some
+
+
 def _ttl_line(one: Ended) -> str:
     time, entries = one.asked["time"], one.result["entries"]
     if not entries:
@@ -508,8 +532,10 @@ _OPERATIONS = {
         "{some} removed." if one.asked.get("now") else
         "{some} moved to the trash; “undo” puts it back.", some=say.held_of(one.result)),
         lambda one: bool(one.left or one.unreadable), _moved),
-    protocol.UNDO: _Told(say.held_of, None, lambda one: tr(
-        "{some} put back.", some=say.held_of(one.result)), lambda one: bool(one.left), _moved),
+    protocol.UNDO: _Told(_undo_note, None, lambda one: tr(
+        "{some} of an import moved to the trash; “undo” puts it back." if _was_import(one.result)
+        else "{some} put back.", some=say.held_of(one.result)),
+        lambda one: bool(one.left), _moved),
     protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
         "{some} removed for good.", some=say.held_of(one.result))),
     protocol.RECOVER: _Told(lambda _: "", None, lambda one: tr(

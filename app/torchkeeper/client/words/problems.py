@@ -393,6 +393,8 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
         shown.setdefault("quoted", shlex.quote(shown["place"]))
     if code == "place-missing":
         shown["caches"] = _caches(str(params.get("place")))
+        if _is_called_file(str(params.get("place"))):
+            shown["file"], words = shown["place"], CATALOGUE["file-missing"]
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
     if code == "place-busy":
@@ -400,6 +402,12 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(*(_filled(one, params, shown) for one in words), code=code, params=params)
+
+
+def _is_called_file(place: str) -> bool:
+    from torchkeeper.stores.names import is_called_file  # only here: as below
+
+    return is_called_file(place)
 
 
 def _caches(place: str) -> str:

@@ -1,5 +1,5 @@
-"""Whether a server of vLLM finds what is there, and which factors of its key differ, in words. What
-stands in strangers' files is made printable and short here.
+"""Whether a server of vLLM or SGLang finds what is there, and which factors of its key differ, in
+words. What stands in strangers' files is made printable and short here.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ _MADE_OF: dict[str, Text] = {
 _SAME: Text = "No factor of the key differs: a server of one finds what the other has compiled"
 _ONE: Text = "Only {name} differs ({a}, {b}); {why}"
 _SEVERAL: Nouns = ("{n} factor differs: {names}", "{n} factors differ: {names}")
+_SGLANG: Text = (
+    "SGLang looks into {folder} with this interpreter, and not into {others}: that was made with "
+    "another torch, or for another GPU"
+)
 _IDLE: Text = "it is in the key and cannot change code"
 _IDLE_ALL: Text = "they are in the key and cannot change code"
 _CODE: Text = "it is in the key and may change code"
@@ -231,3 +235,10 @@ def changed(row: VllmRow) -> list[str]:
         if default is not None and default != text:
             lines.append(f"{name(variable)}: {values(factor(variable, default, text))[1]}")
     return lines
+
+
+def sglang(looks_for: str, there: Collection[str]) -> str:
+    """What is said where SGLang would not look into any of the folders that are there; else ""."""
+    if not looks_for or not there or looks_for in there:
+        return ""
+    return tr(_SGLANG).format(folder=looks_for, others=say.together(sorted(there), _NAMED))

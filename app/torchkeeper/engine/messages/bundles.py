@@ -133,20 +133,25 @@ class Into(TypedDict):
 class ImportParams(Into, FilesParams, total=False):
     """env: the environment that objects are for. manifests: the sha256 of each manifest as it was
     looked at, by the file. vouched: a file of allowed signers, one of whom must have signed.
-    cache: only what is of this one.
+    cache: only what is of this one. fits: only what that environment can use, and what that needs.
     """
 
     cache: str
     env: str | None
+    fits: bool
     manifests: Mapping[str, str]
     vouched: str
 
 
 class ImportResult(Counts):
-    """What was placed, what was there already, and how many objects have another name there."""
+    """What was placed, what was there already, what came twice, and how many objects have another
+    name there. receipt: for undo, or None.
+    """
 
     exists: int
+    doubles: int
     renamed: int
+    receipt: str | None
 
 
 class CachesParams(FilesParams):
@@ -234,6 +239,8 @@ HandOverResult = Nothing
 class _CopyResult(Written):
     what: str
     exists: int
+    doubles: int
+    receipt: str | None
     stays: Tally
     leaks: Leaks | None
     renamed: int

@@ -91,13 +91,18 @@ PurgeResult = Done
 
 
 class UndoParams(OfPlace, total=False):
-    """receipt: of a purge, by default of the latest. rows: as of PlanPurgeParams."""
+    """receipt: of a purge or an import, by default of the latest. rows: as of PlanPurgeParams."""
 
     receipt: str | None
     rows: bool
 
 
-UndoResult = Done
+class UndoResult(Done):
+    """undid: what was undone, "purge", or "import": then ``receipt`` is of what moved to the trash
+    for that.
+    """
+
+    undid: str
 
 
 class UndoRow(TypedDict):

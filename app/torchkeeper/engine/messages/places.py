@@ -133,13 +133,16 @@ class OverviewParams(_OverviewParams, total=False):
 
 @final
 class GroupRow(Sized):
-    """How much of a place is alike; age: one of ``summing.AGES``, or empty."""
+    """How much of a place is alike; age: one of ``summing.AGES``, or empty. compiler: whose it is,
+    of the kind jit, or empty.
+    """
 
     place: str
     kind: str
     torch: str
     age: str
     verdict: str
+    compiler: str
     compile_s: float
     timed: int
 

@@ -527,10 +527,9 @@ class Drawer(QFrame):
             self._context.engines.ask(FOLLOW, params, ended, python=machine)
 
     def _can_undo(self, job: Job) -> bool:
-        if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
-            return False
         later = (x for x in self._jobs.jobs if x.id > job.id and x.place == job.place)
-        return not any(x.traits.trashes or x.traits.untrashes for x in later)
+        gone = any(x.traits.undoable or x.traits.untrashes for x in later)
+        return job.receipt is not None and not gone
 
     def _open(self) -> None:
         # What is opened is to be seen.
@@ -539,7 +538,7 @@ class Drawer(QFrame):
 
     def _undo(self) -> None:
         if (job := self.job) is not None and job.place is not None:
-            self._context.operations.undo(job.place, str(job.result["receipt"]))
+            self._context.operations.undo(job.place, job)
 
     def _save(self) -> None:
         text = self.detail.log.text()

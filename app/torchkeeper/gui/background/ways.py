@@ -121,6 +121,7 @@ class Ways(QObject):
 
     def close(self) -> None:
         """End every connection. Waits, but not for long."""
+        self._watch.stop()  # once this thread has ended, nobody can
         if self._ways:
             from torchkeeper.client.engines import line
 

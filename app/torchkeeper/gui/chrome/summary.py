@@ -15,6 +15,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.stores.names import is_called_file
 from torchkeeper.stores.query import VERDICT
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def empty_state(
 
 
 def _unreadable(listing: Listing, place: str, error: UserError) -> State:
-    if listing.gone or place.endswith(".torchcache"):
+    if listing.gone or is_called_file(place):
         return ("folder-missing", _tr("This place no longer exists"),
                 _tr("{} was moved or removed. When it is back, its entries are shown again.")
                 .format(printable(place, 400)), _tr("Try again"), "refresh")  # fmt: skip

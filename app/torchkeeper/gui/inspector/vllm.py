@@ -37,7 +37,7 @@ def is_place(place: str) -> bool:
 def is_key(entry: Entry) -> bool:
     """Whether an entry is of a key: what tells of it, or a piece."""
     name = entry.path.rpartition("/")[2]
-    return name in layout.VLLM_FILES or piece(name) is not None
+    return layout.is_servers(name) or piece(name) is not None
 
 
 def sections(rows: Sequence[VllmRow], entries: Sequence[Entry] = ()) -> list[Section]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
 from torchkeeper.client.engines.far import machine_of
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, printable
@@ -177,6 +178,17 @@ class Job:
         return traits(self.kind)
 
     @property
+    def receipt(self) -> str | None:
+        """By which what it has done is undone, if it can be; also the undo of an import."""
+        undoable = self.traits.undoable or self.result.get("undid") == "import"
+        return self.result.get("receipt") if undoable and self.place else None
+
+    @property
+    def did(self) -> str:
+        """What is undone of it, in a word or two."""
+        return say.undoes("import" if self.traits.fills else "purge")
+
+    @property
     def active(self) -> bool:
         """Whether it is still to end."""
         return self.state not in ENDED
@@ -284,6 +296,12 @@ class Job:
         return None if self.unit == "variants" and self.total == 1 else part
 
 
+def held(jobs: Sequence[Job]) -> str:
+    """How much some jobs that were decided together have moved or placed."""
+    results = [one.result for one in jobs]
+    return say.held_of(results[0] if len(results) == 1 else added(results))
+
+
 def outcome(job: Job) -> Outcome:
     """How a job ended of which that is told in sentences."""
     from torchkeeper.client.words import outcomes
@@ -380,9 +398,8 @@ class JobsModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
-        #: What went to the trash in this session and is still there, by who decided it: the latest
-        #: last.
-        self.purged: list[list[Job]] = []
+        #: What can be undone of what this session did, by who decided it: the latest last.
+        self.undoable: list[list[Job]] = []
         self._last = 0
 
     def rowCount(self, parent: Index | None = None) -> int:
@@ -405,15 +422,15 @@ class JobsModel(QAbstractListModel):
             self._drop(ended[-1])
         return job
 
-    def no_longer_purged(self, by: Job) -> None:
-        """A job has undone what was purged, or has emptied the trash that it was in."""
-        gone = [one for some in self.purged for one in some if one.place == by.place]
+    def no_longer_undoable(self, by: Job) -> None:
+        """A job has undone what was done, or has emptied the trash that it was in."""
+        gone = [one for some in self.undoable for one in some if one.place == by.place]
         if "receipt" in by.asked:
             receipt = by.asked["receipt"] or (gone[-1].result["receipt"] if gone else None)
             gone = [one for one in gone if one.result["receipt"] == receipt]
-        for some in self.purged:
+        for some in self.undoable:
             some[:] = [one for one in some if one not in gone]
-        self.purged = list(filter(None, self.purged))
+        self.undoable = list(filter(None, self.undoable))
 
     def _drop(self, row: int) -> None:
         self.beginRemoveRows(QModelIndex(), row, row)

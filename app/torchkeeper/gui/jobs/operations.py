@@ -432,10 +432,14 @@ class Operations(QObject):
         start = _Start(protocol.MEND, params, engine_of=ticket)
         return self._begin(self.tr("Mend {}").format(_short(place)), place, start)
 
-    def undo(self, place: str, receipt: str | None = None) -> Job:
-        """Put back what the last purge took, or the one of a receipt."""
+    def undo(self, place: str, of: Job | None = None) -> Job:
+        """Undo the last purge or import, or what a job has done."""
+        receipt = of.result.get("receipt") if of is not None else None
         params: dead.UndoParams = {"place": place, "receipt": receipt}
-        title = self.tr("Undo purge of {}").format(_short(place))
+        title = self.tr("Undo in {}")
+        if of is not None:
+            title = self.tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
+        title = title.format(_short(place))
         return self._begin(title, place, _Start(protocol.UNDO, params), {"receipt": receipt})
 
     def empty_trash(self, place: str) -> Job:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from PySide6.QtCore import QCoreApplication, QObject, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QSettings, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QToolButton
 
@@ -23,6 +23,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.idle import once
 from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.widgets.plain import caption, tip
 
@@ -262,6 +263,7 @@ class Environments(QObject):
 
         def end() -> None:
             one.ticket = None
+            patience.deleteLater()
             self.changed.emit()
             self._ask_chosen()  # where this one has no torch, the next may have
 
@@ -276,6 +278,7 @@ class Environments(QObject):
 
         def late() -> None:
             if one.ticket != ticket:
+                patience.deleteLater()
                 return  # it has answered, or was taken off the list
             self._engines.forget(ticket)
             stuck = {"python": one.python, "seconds": round(probes.LIMIT)}
@@ -284,7 +287,9 @@ class Environments(QObject):
         listener = Listener(result=told, failed=failed)
         params = {"again": True} if again else {}
         ticket = one.ticket = self._engines.ask(protocol.PROBE, params, listener, python=one.python)
-        QTimer.singleShot(round(probes.LIMIT * 1000), self, late)
+        # A timer of its own: Qt's single shot would outlive the window by minutes.
+        patience = once(self, late, round(probes.LIMIT * 1000))
+        patience.start()
         self.changed.emit()
 
 

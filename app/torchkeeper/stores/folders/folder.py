@@ -5,7 +5,6 @@ Links inside the folder are never followed; the folder itself may be given by a 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -90,7 +89,7 @@ class Folder(Root, Store):
         count = 0
         try:
             for found in walk.folders():
-                kernel = found.kernel(proven)
+                kernel = found.kernel(proven.among)
                 if kernel is None:
                     rest += found.files
                 else:
@@ -103,7 +102,7 @@ class Folder(Root, Store):
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        every = located(rest, among(self.root), proven, proven.known)
+        every = located(rest, among(self.root), proven.among(rest), proven.known)
         items = in_order(taken_apart(every, files_in(rest), self))
         self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
@@ -168,20 +167,18 @@ class Folder(Root, Store):
         return sum(map(hash, self.seen.foreign.items()))
 
     def uses(self, items: Sequence[Item], report: Report) -> tuple[list[float | None], str]:
-        """That is when the last of its files was read or written, by whomever: a backup reads them
-        as well. Our own reading leaves no trace in files of one's own. None for what is gone.
+        """That is when the last of its files was read or written, by whomever, when it was looked
+        at: a backup reads them as well. Our own reading leaves no trace in files of one's own.
         """
         rests = rests_on(self.root)
         found: list[float | None] = []
         for number, item in enumerate(items):
             if number % _OFTEN == 0:
                 report.check()
-            times: list[float] = []
-            for file in item.files if rests != "written" else ():
-                with contextlib.suppress(OSError):
-                    status = os.lstat(f"{self.root}/{file.path}")
-                    times += status.st_atime, status.st_mtime
-            times = times or [f.mtime_ns / 1e9 for f in item.files if f.mtime_ns is not None]
+            files = item.files
+            times = [file[2] / 1e9 for file in files if file[2] is not None]
+            if rests != "written":
+                times += [file[9] for file in files if file[9] is not None]
             found.append(max(times, default=None))
         return found, rests
 

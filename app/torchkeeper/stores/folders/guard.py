@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Reversible
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -17,7 +17,7 @@ from torchkeeper.stores.folders import journal, receipts
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.locks import remove_leftovers, taken
-from torchkeeper.stores.folders.receipts import restore
+from torchkeeper.stores.folders.receipts import FILES, restore
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes
@@ -171,11 +171,12 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
     about = cut.about
     match about.get("what"):
         case "import" if cut.done:
-            journal.settle(root, cut.steps)
+            settled(root, cut.steps, about.get("receipt"))
             return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
             taken = journal.take_back(root, cut.steps, report)
             _sweep(root, about.get("id"))
+            unplaced(root, about.get("receipt"))
             return _Ended("taken-back", files=taken, left=journal.remaining(root, cut.steps))
         case "purge":
             return _purge(root, about, cut.done)
@@ -190,6 +191,20 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
             receipts.clear(root)
             return _Ended("completed", files=count)
     return _NOTHING  # it was cut off before it had said what it was about to do
+
+
+def settled(root: str, steps: Reversible[journal.Step], receipt: object) -> None:
+    """Keep what an import has placed; what gave way goes to its receipt, if it has one."""
+    bin_ = receipts.at(root, receipt)
+    mine = bin_ is not None and receipts.is_import(bin_)
+    journal.settle(root, steps, f"{receipts.within(bin_)}/{FILES}" if bin_ and mine else None)
+
+
+def unplaced(root: str, receipt: object) -> None:
+    """Remove the receipt of an import that was taken back; what a purge has moved stays."""
+    bin_ = receipts.at(root, receipt)
+    if bin_ is not None and receipts.lies(bin_) and not receipts.count(bin_):
+        receipts.discard(bin_)
 
 
 def _sweep(root: str, operation: object) -> None:

@@ -22,13 +22,14 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import begin_writing, handle_of, no_room, sync_folder
 from torchkeeper.stores.folders import merging, placing
-from torchkeeper.stores.folders.guard import changing
-from torchkeeper.stores.folders.journal import Journal, remaining, settle, stamp_of, take_back
+from torchkeeper.stores.folders.guard import changing, settled, unplaced
+from torchkeeper.stores.folders.journal import Journal, remaining, stamp_of, take_back
 from torchkeeper.stores.folders.locks import in_use, waited_for
+from torchkeeper.stores.folders.placed import Record
 from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import CHUNK, File, Item, Offered
-from torchkeeper.stores.pouring import Pouring, Progress, whole
+from torchkeeper.stores.pouring import Pouring, Progress, drop, whole
 from torchkeeper.stores.store import Lost
 from torchkeeper.stores.volume import Volume
 
@@ -47,7 +48,7 @@ _Left = Callable[[Offer, Item, Problem], None]
 @dataclass
 class Written:
     """An entry that was written. folder: the temporary path of the folder that is to appear with
-    it, or "". files: those of its ``todo``, in order.
+    it, or "". files: those of its ``todo``, in order, and digests: the sha256 of each.
     """
 
     plan: Plan
@@ -55,13 +56,16 @@ class Written:
     offered: Offered
     folder: str = ""
     files: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
 
 
 class Arriving:
-    """Entries that were written to a folder and wait for their names. Raises OSError."""
+    """Entries that were written to a folder and wait for their names. record: what has got one.
+    Raises OSError.
+    """
 
-    def __init__(self, root: str, journal: Journal, progress: Progress) -> None:
-        self._root, self._journal = root, journal
+    def __init__(self, root: str, journal: Journal, progress: Progress, record: Record) -> None:
+        self._root, self._journal, self._record = root, journal, record
         self._meanwhile = functools.partial(progress.add, 0)
         self._volume = Volume(root)
         self._waiting: list[Written] = []
@@ -139,16 +143,21 @@ class Arriving:
         there, late = list[Written](), list[Written]()
         for one, steps in noted:
             self._meanwhile()
-            plan = one.plan
+            plan, theirs = one.plan, set[str]()
             if one.folder:
                 if one.folder not in came:
                     came[one.folder] = self._rename_folder(one.folder, plan)
             else:
                 for temporary, (_, path), step in zip(one.files, plan.todo, steps, strict=True):
-                    self._rename(temporary, path, step[4])
+                    if not self._rename(temporary, path, step[4]):
+                        theirs.add(path)
             if plan.listed:
                 self._list(*plan.listed)
-            (there if came.get(one.folder, True) else late).append(one)
+            if came.get(one.folder, True):
+                there.append(one)
+                self._record.add(one.item, plan, one.digests, theirs)
+            else:
+                late.append(one)
         return there, late
 
     def finish(self) -> None:
@@ -180,10 +189,12 @@ class Arriving:
             found.append(["file", *names, stamp_of(temporary), aside])
         return found
 
-    def _rename(self, temporary: str, path: str, aside: object) -> None:
-        """Give a file its name. What is broken is put aside, for the case that all is taken back;
-        what PyTorch has written there meanwhile stays, which is the same, or newer.
+    def _rename(self, temporary: str, path: str, aside: object) -> bool:
+        """Give a file its name; whether it has it. What is broken is put aside, for the case that
+        all is taken back; what PyTorch has written there meanwhile stays, which is the same, or
+        newer.
         """
+        mine = True
         if isinstance(aside, str):
             with contextlib.suppress(FileNotFoundError):
                 os.rename(path, os.path.join(self._root, aside))
@@ -192,11 +203,13 @@ class Arriving:
             os.link(temporary, path, follow_symlinks=False)
         except FileExistsError:
             os.unlink(temporary)
+            mine = False
         except OSError:
             os.rename(temporary, path)  # a file system without hard links
         else:
             os.unlink(temporary)
         self._touched.add(os.path.dirname(path))
+        return mine
 
     def _rename_folder(self, temporary: str, plan: Plan) -> bool:
         with contextlib.suppress(FileNotFoundError):
@@ -226,6 +239,7 @@ class Arriving:
         def note(before: list[merging.Listed]) -> None:
             self._journal.note(["list", self._relative(path), item, before])
             self._journal.sync()
+            self._record.put(self._relative(path), item, before)
 
         merging.put(path, item, note)
         self._touched.add(os.path.dirname(path))
@@ -251,9 +265,13 @@ def _sync_file(path: str) -> None:
 
 @dataclass
 class Imported(placing.Counts):
-    """What was placed, and what was there already."""
+    """What was placed, what was there already, and what came twice: ``doubles``. receipt: for undo,
+    or None.
+    """
 
     exists: int = 0
+    doubles: int = 0
+    receipt: str | None = field(default=None, compare=False)
 
 
 def import_bundles(
@@ -261,7 +279,8 @@ def import_bundles(
 ) -> Imported:
     """Place every entry of what offers some in the folder, which is made if it is missing.
 
-    An entry that is there with the same sha256 counts as ``exists``. A damaged entry and one
+    An entry that is there with the same sha256 counts as ``exists``; one that came before it here,
+    too, as a double. A damaged entry and one
     whose place is taken by something else go to ``left``; the rest goes on. When the disk is
     full, the folder cannot be written, or the user cancels, what was placed is taken back.
     ``placed`` hears of each entry that was placed, and its path in the folder.
@@ -278,12 +297,14 @@ def import_bundles(
                 above.append(folder)
         with changing(place, report):
             root = Root(place).root
-            journal = Journal(root, "import", report, above=above)
+            record = Record(root)
+            journal = Journal(root, "import", report, above=above, receipt=record.name)
             try:
-                return _import(bundles, journal, report, left, placed)
+                return _import(bundles, journal, record, report, left, placed)
             except BaseException as e:
                 if not isinstance(e, Lost):
                     _take_back(root, journal, report)
+                    unplaced(root, record.name)
                 raise
     except OSError as e:
         if no_room(e):
@@ -295,12 +316,14 @@ def import_bundles(
                 os.rmdir(folder)  # unless something has come into it
 
 
-def _settle(journal: Journal, arriving: Arriving) -> None:
-    """Say that what was placed stays. Raises OSError."""
+def _settle(journal: Journal, arriving: Arriving, record: Record) -> str | None:
+    """Say that what was placed stays; the receipt of it, if there is one. Raises OSError."""
     arriving.finish()
+    receipt = record.write()
     journal.done()
-    settle(journal.root, journal.steps)
+    settled(journal.root, journal.steps, receipt)
     journal.close()
+    return receipt
 
 
 def _take_back(root: str, journal: Journal, report: Report) -> None:
@@ -320,12 +343,14 @@ def _take_back(root: str, journal: Journal, report: Report) -> None:
 
 
 def _import(
-    bundles: Sequence[Offer], journal: Journal, report: Report, left: _Left[Offer], placed: Placed
-) -> Imported:
+    bundles: Sequence[Offer], journal: Journal, record: Record, report: Report,
+    left: _Left[Offer], placed: Placed,
+) -> Imported:  # fmt: skip
     ordered = [placing.in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
     target = Target(journal.root, [item for items in ordered for item, _ in items])
-    placer = _Placer(target, journal, progress, placed, report)
+    placer = _Placer(target, journal, Arriving(journal.root, journal, progress, record),
+                     progress, placed, report)  # fmt: skip
     past = 0
     try:
         for offered, items in zip(bundles, ordered, strict=True):
@@ -339,11 +364,11 @@ def _import(
                 past += item.size
                 progress.reach(past)
             placer.arrive()
-        _settle(journal, placer.arriving)
+        placer.done.receipt = _settle(journal, placer.arriving, record)
     except Lost as lost:
         placer.arrive()
-        _settle(journal, placer.arriving)
-        lost.arrived = placer.done.entries + placer.done.exists
+        _settle(journal, placer.arriving, record)
+        lost.arrived = placer.done.entries + placer.done.exists + placer.done.doubles
         lost.total = sum(map(len, ordered))
         raise
     finally:
@@ -356,18 +381,23 @@ class _Placer:
     """Places entries; most get their names together. left: hears of what cannot be placed."""
 
     def __init__(
-        self, target: Target, journal: Journal, progress: Progress, placed: Placed, report: Report
-    ) -> None:
+        self, target: Target, journal: Journal, arriving: Arriving, progress: Progress,
+        placed: Placed, report: Report,
+    ) -> None:  # fmt: skip
         self.done = Imported()
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
         self._root, self._journal = target.root, journal
         self._pouring, self._placed, self._report = Pouring(progress), placed, report
-        self._target, self.arriving = target, Arriving(target.root, journal, progress)
+        self._target, self.arriving = target, arriving
+        # Where entries have gone, or were: a million paths would take much memory.
+        self._seen = set[int]()
 
     def place(self, item: Item, offered: Offered) -> None:
         """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
         OSError for what concerns all.
         """
+        if placing.tells(item):
+            self.arrive()
         mark, written = len(self._journal.steps), None
         try:
             plan = self._target.plan(item, offered, self._pouring)
@@ -378,7 +408,10 @@ class _Placer:
             if self._was_being_built(item, plan):
                 plan = self._target.plan(item, offered, self._pouring)
             if not plan.new:
-                self.done.exists += 1
+                home = hash((item.kind, plan.home))
+                self.done.exists += home not in self._seen
+                self.done.doubles += home in self._seen
+                self._seen.add(home)
                 return
             folder = self.arriving.folder_for(plan.whole) if plan.whole else ""
             # That may be others', too: it stays where this entry is left.
@@ -423,6 +456,7 @@ class _Placer:
             self.done.entries += 1
             self.done.files += len(one.item.files)
             self.done.bytes += one.item.size
+            self._seen.add(hash((one.item.kind, one.plan.home)))
             if self._placed:
                 self._placed(one.item, one.plan.home)
         for one in late:
@@ -434,7 +468,7 @@ class _Placer:
     def _write(self, written: Written) -> None:
         """Write the files of an entry under temporary names, and check them."""
         plan, item, offered = written.plan, written.item, written.offered
-        digests = list[str]()
+        digests = written.digests
         for file, target in plan.todo:
             if written.folder:
                 path = written.folder + target[len(plan.whole) :]
@@ -455,7 +489,8 @@ class _Placer:
         def written() -> tuple[str, str]:
             self.arriving.make_folders(folder)
             path = self.arriving.temporary(folder)
-            return path, _write(path, offered, item, file, self._pouring, plan.folder)
+            made = plan.merged[1] if plan.merged and plan.merged[0] == target else None
+            return path, _write(path, offered, item, file, self._pouring, plan.folder, made)
 
         try:
             return written()
@@ -464,9 +499,17 @@ class _Placer:
             return written()
 
 
-def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, folder: str) -> str:
-    """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
-    as ``deliver``, and OSError for what concerns the target.
+def _write(
+    path: str,
+    offered: Offered,
+    item: Item,
+    file: File,
+    pour: Pouring,
+    folder: str,
+    made: bytes | None = None,
+) -> str:
+    """Write one file to a path where nothing is, or what was made of it, and check it; returns its
+    sha256. Raises Problem as ``deliver``, and OSError for what concerns the target.
     """
     own = item.kind == "jit"
     executable = file.mode & 0o100 if own else file.name.endswith(".so")
@@ -474,7 +517,11 @@ def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, f
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(path, flags, mode)
     try:
-        digest = placing.deliver(offered, item, file, pour, whole(handle), folder)
+        write = whole(handle)
+        take = write if made is None else drop
+        digest = placing.deliver(offered, item, file, pour, take, folder)
+        if made is not None:
+            write(made)
     finally:
         if file.size >= CHUNK:
             begin_writing(handle)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 #: To be raised whenever facts change their meaning.
-VERSION = 20
+VERSION = 21
 #: Seconds to wait for another process that writes.
 _PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.

@@ -258,6 +258,11 @@ class Steps:
         some = itertools.chain(reversed(self._last), map(zlib.decompress, reversed(self._packed)))
         return (json.loads(line) for lines in some for line in reversed(lines.splitlines()))
 
+    def packed(self) -> Iterator[bytes]:
+        """The lines of all of them, in order, many at a time."""
+        yield from map(zlib.decompress, self._packed)
+        yield b"".join(self._last)
+
     def since(self, mark: int) -> list[Step]:
         """The last of them, from one on, in order."""
         return [*itertools.islice(reversed(self), self._count - mark)][::-1]
@@ -584,15 +589,28 @@ def remaining(root: str, steps: Reversible[Step]) -> int:
     return count
 
 
-def settle(root: str, steps: Reversible[Step]) -> None:
-    """Keep what was placed; what had to give way goes, and folders that were made for nothing."""
+def settle(root: str, steps: Reversible[Step], kept: str | None = None) -> None:
+    """Keep what was placed; what had to give way goes, and folders that were made for nothing.
+    kept: the folder of a receipt, to which goes what gave way; else it is removed.
+    """
     with Inside(root) as inside:
         for step in reversed(steps):
             with contextlib.suppress(OSError, ValueError, TypeError):
                 if step[0] == "file" and step[4] is not None:
-                    inside.unlink(_path(step[4], _FILE))
+                    aside = _path(step[4], _FILE)
+                    if not (kept and _moved(inside, aside, f"{kept}/{_path(step[2])}")):
+                        inside.unlink(aside)
                 elif step[0] == "folder":
                     inside.remove_folder(_path(step[1]))
+
+
+def _moved(inside: Inside, path: str, other: str) -> bool:
+    """Move a file to where its folder may be missing; whether that could be done."""
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.join(inside.root, os.path.dirname(other)), exist_ok=True)
+        inside.rename(path, other)
+        return True
+    return False
 
 
 def _take_new(inside: Inside, path: object) -> None:

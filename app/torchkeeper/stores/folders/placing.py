@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton
+from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton, vllm
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
@@ -48,11 +48,12 @@ _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What placing one entry comes to. home: its path in the folder. todo: the files to be written,
-    in order, with their full paths. replaced: those paths that hold something broken. folder: that
-    which files in it name, as the group files of a kernel do, else "". whole: the folder of the
-    files, where that is not there, so that it can appear at once with all that comes into it, else
-    "". there: the digests of the files that are there, by name. listed: the full path of a list,
-    and what is put into it after the files; None for nothing.
+    in order, with their full paths. replaced: those paths that hold something broken, or the list
+    of ``merged``. folder: that which files in it name, as the group files of a kernel do, else "".
+    whole: the folder of the files, where that is not there, so that it can appear at once with all
+    that comes into it, else "". there: the digests of the files that are there, by name. listed: the full path of a list,
+    and what is put into it after the files; None for nothing. merged: the full path of a server's
+    list, and it with what it lacks, which is written instead of what is offered; None for nothing.
     """
 
     home: str
@@ -62,6 +63,7 @@ class Plan:
     whole: str = ""
     there: tuple[tuple[str, str], ...] = ()
     listed: tuple[str, merging.Listed] | None = None
+    merged: tuple[str, bytes] | None = None
 
     @property
     def new(self) -> bool:
@@ -78,13 +80,13 @@ class Plan:
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
-    items = sorted(offered.items(), key=lambda item: (_tells(item), ORDER.index(item.kind)))
+    items = sorted(offered.items(), key=lambda item: (tells(item), ORDER.index(item.kind)))
     last = {item.path: item for item in items if item.kind == "pgo"}
     return [(x, None if last.get(x.path, x) is x else Problem("superseded")) for x in items]
 
 
-def _tells(item: Item) -> bool:
-    """Whether it tells vLLM of others, which it then takes for there."""
+def tells(item: Item) -> bool:
+    """Whether it tells vLLM of others, which it then takes for there: these have to be there."""
     return item.kind == "code" and any(file.name == layout.VLLM_INDEX for file in item.files)
 
 
@@ -96,6 +98,7 @@ class Target:
         self.root = root
         items = list(items)
         self._style = _style(root, [x for x in items if not layout.in_tree(x.path)])
+        self._part = _part(root) if self._style == "vllm" else ""
         self._compilers = Homes(root, items)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
@@ -117,10 +120,11 @@ class Target:
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
         todo, replaced, there, new = [], [], [], set[str]()
+        merged = None
         if item.kind == "jit":
             self._compilers.check(item, offered)
         tree = layout.in_tree(item.path) and item.kind != "aoti_eager"
-        inner = "inductor_cache/" if self._style == "vllm" and not tree else ""
+        inner = f"{self._part}inductor_cache/" if self._style == "vllm" and not tree else ""
         inner = self._above(item.path) if tree else inner
         listed = None
         if item.kind == "aoti_eager":
@@ -139,7 +143,13 @@ class Target:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))
                     continue
-                if not _surely_broken(item, target):
+                if item.kind == "code" and file.name in layout.LISTS:
+                    digest, made = self._merged(item, file, target, offered, pouring)
+                    if made is None:
+                        there.append((file.name, digest))
+                        continue
+                    merged = target, made
+                elif not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
                 replaced.append(target)
             missing_folders(folder if above else os.path.dirname(folder), self.root)
@@ -149,13 +159,38 @@ class Target:
         todo.sort(key=lambda pair: pair[1].endswith(".so"))
         # Where vLLM has a list it has the pieces, too.
         lowest = item.kind in _LOWEST or (item.kind == "jit" and not jits.is_alone(item.path))
-        whole = new.pop() if len(new) == 1 and lowest and not _tells(item) else ""
-        folder = os.path.dirname(todo[0][1]) if todo and _tells(item) else ""
+        whole = new.pop() if len(new) == 1 and lowest and not tells(item) else ""
+        folder = os.path.dirname(todo[0][1]) if todo and tells(item) else ""
         home = self._home(item, inner, item.path)
-        return Plan(home, tuple(todo), frozenset(replaced), folder, whole, tuple(there), listed)
+        files, gone = tuple(todo), frozenset(replaced)
+        return Plan(home, files, gone, folder, whole, tuple(there), listed, merged)
 
     def _home(self, item: Item, inner: str, path: str) -> str:
         return self._compilers.path(path) if item.kind == "jit" else _joined(inner, path)
+
+    def _merged(
+        self, item: Item, file: File, target: str, offered: Offered, pouring: Pouring
+    ) -> tuple[str, bytes | None]:
+        """The digest of a server's list that is offered, and the one that is there with what it
+        lacks of that; None where it lacks nothing. Raises Problem("key-taken") where one of them is
+        none as the server writes it.
+        """
+        folder, text = os.path.dirname(target), bytearray()
+        taken = Problem("key-taken", path=file.path)
+        if max(file.size, os.path.getsize(target)) > vllm.MAX_INDEX or os.path.islink(target):
+            raise taken
+        digest = deliver(offered, item, file, pouring, text.extend, folder)
+        with open(target, "rb") as stream:
+            own = stream.read()
+
+        def exists(name: str) -> bool:
+            path = os.path.join(folder, name)
+            return path in self._claimed or os.path.exists(path)
+
+        made = vllm.merged(own, bytes(text), exists)
+        if made is None:
+            raise taken
+        return digest, None if made == own else made
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring
@@ -187,7 +222,7 @@ class Target:
             # torch/_inductor/runtime/runtime_utils.py). Of most kernels nobody has said which.
             home = item.path if item.path != item.key else f"triton/0/{item.key}"
         else:
-            home = item.key if self._style == "triton" else f"triton_cache/{item.key}"
+            home = item.key if self._style == "triton" else f"{self._part}triton_cache/{item.key}"
         folder = os.path.join(self.root, home)
         try:
             is_there = stat.S_ISDIR(os.lstat(folder).st_mode)
@@ -239,7 +274,7 @@ class Target:
             self._listed.setdefault(path, []).append(item)
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
-        return self._claimed.get(path) or _digest_at(path, kind, pouring)
+        return self._claimed.get(path) or digest_at(path, kind, pouring)
 
 
 def _joined(above: str, path: str) -> str:
@@ -269,6 +304,17 @@ def _style(root: str, items: Iterable[Item]) -> str:
     return "inductor" if any("/" in home for home in homes) else "triton"
 
 
+def _part(root: str) -> str:
+    """The one part of a model that has the caches of a rank, as SGLang has them, with a ``/``;
+    nothing where the rank has them, or several parts.
+    """
+    if not layout.RANK.fullmatch(os.path.basename(root)) or not os.path.isdir(root):
+        return ""
+    names = sorted(os.listdir(root))
+    parts = [x for x in names if os.path.isdir(os.path.join(root, x, "inductor_cache"))]
+    return f"{parts[0]}/" if len(parts) == 1 and "inductor_cache" not in names else ""
+
+
 def _surely_broken(item: Item, target: str) -> bool:
     """Whether what has an entry's place is of no use to anybody, so that it may be replaced. A
     payload is named after its content; an object that is not complete was never finished.
@@ -294,7 +340,7 @@ def _leads_to_files(path: str) -> bool:
         return True  # it is not written yet: what comes before would do it
 
 
-def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
+def digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
     """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

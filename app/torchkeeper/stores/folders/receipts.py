@@ -53,6 +53,8 @@ _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.
 _MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
 FILES = "files"
+#: Of a receipt of an import: what that has placed (folders.placed).
+PLACED = "placed.jsonl"
 #: What the name of a receipt begins with that is being removed.
 _REMOVING = "removing-"
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
@@ -72,11 +74,15 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, items: Iterable[Item]) -> str:
-    """Make the receipt of a purge of items, before anything is moved; returns its folder. Raises
-    Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
+def make(
+    root: str, name: str, items: Iterable[Item], placed: Mapping[str, object] | None = None
+) -> str:
+    """Make the receipt of a purge of items, before anything is moved; returns its folder. placed:
+    how much came, where it is that of an import, which leaves folders the times that they have.
+    Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
-    own, above, folders, others = _look(root, ""), among(root), set[str](), dict[str, None]()
+    above, folders, others = among(root), set[str](), dict[str, None]()
+    own = _look(root, "") if placed is None else ""
     for item in items:
         folders |= item.folders
         if not isinstance(item, Packed):  # that is a kernel's, all of it
@@ -101,7 +107,8 @@ def make(root: str, name: str, items: Iterable[Item]) -> str:
                     if said := _look(root, folder):
                         out.write(f", {said}" if own else said)
                         own = said
-                out.write(f'}}, "others": {json.dumps([*others])}}}')
+                came = f', "placed": {json.dumps(placed)}' if placed else ""
+                out.write(f'}}, "others": {json.dumps([*others])}{came}}}')
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -240,7 +247,7 @@ def purged(bin_: str) -> Callable[[str], bool]:
     def brought(path: str) -> bool:
         top, _, own = path.removeprefix(base).partition("/")
         if top != FILES:
-            return top == _RECEIPT
+            return top in (_RECEIPT, PLACED)
         return named is None or own in named or _known(own, above)
 
     return brought
@@ -250,16 +257,22 @@ def trashed(bin_: str, report: Report | None = None) -> list[Item]:
     """What one receipt holds, as the entries that they were, by the paths they had. ``report``
     hears how many files were looked at.
     """
-    items, rest, place, looked = list[Item](), list[File](), os.path.join(bin_, FILES), 0
-    report = report or Report()
+    if not lies(bin_, FILES):
+        return []
+    return items_in(os.path.join(bin_, FILES), among(root_of(bin_)), report or Report())
+
+
+def items_in(place: str, above: str, report: Report) -> list[Item]:
+    """What lies in a folder, as entries by their paths; above: as of ``located``."""
+    items, rest, looked = list[Item](), list[File](), 0
     with contextlib.suppress(OSError):
-        for found in Walk(place, Quiet(report)).folders() if lies(bin_, FILES) else ():
+        for found in Walk(place, Quiet(report)).folders():
             looked += len(found.names)
             report.progress(looked, None, "files")
             kernel = found.kernel()
             items += packed(kernel or ())
             rest += found.files if kernel is None else ()
-    items = in_order([*items, *located(rest, among(root_of(bin_)))])
+    items = in_order([*items, *located(rest, above)])
     try:
         source = Root(place)
     except Problem:
@@ -274,13 +287,39 @@ def count(bin_: str) -> int:
     return 0
 
 
+def is_import(bin_: str) -> bool:
+    """Whether a receipt is that of an import: what undoes it takes away what that has placed."""
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        return inside.is_file(f"{within(bin_)}/{PLACED}")
+    return False
+
+
 def in_trash(place: str) -> list[ReceiptRow]:
-    """What lies in the trash of a place, oldest first."""
+    """What lies in the trash of a place, oldest first, and what imports have placed."""
     found: list[ReceiptRow] = []
     for bin_ in folders_of(Root(place).root):
-        name, when = os.path.basename(bin_), made(said_by(bin_))
-        found.append({"receipt": name, "made": when, **amount_of(trashed(bin_))})
+        said, lies = said_by(bin_), amount_of(trashed(bin_))
+        row: ReceiptRow = {"receipt": os.path.basename(bin_), "made": made(said), **lies,
+                           "placed": None}  # fmt: skip
+        if is_import(bin_):
+            row["placed"] = _amount(said.get("placed"))
+        found.append(row)
     return found
+
+
+def _amount(said: object) -> Amount:
+    """How much a receipt says that an import has placed."""
+    known = said if isinstance(said, dict) else {}
+
+    def number(name: str) -> int:
+        value = known.get(name)
+        return value if type(value) is int and 0 <= value < 1 << 63 else 0
+
+    amount: Amount = {**tally(()), "files": number("files"),
+                      **measured(number("bytes"), on_disk=True)}  # fmt: skip
+    for name in COUNTS:
+        amount[name] = number(name)
+    return amount
 
 
 def made(said: Mapping[str, object]) -> float | None:
@@ -291,14 +330,20 @@ def made(said: Mapping[str, object]) -> float | None:
 
 def totals(place: str) -> Trash:
     """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
-    found = in_trash(place)
-    last = next((x for x in reversed(found) if x["files"] or any(map(x.get, COUNTS))), None)
+    every_row = in_trash(place)
+    found = [one for one in every_row if not one["placed"] or one["files"]]
+    last = next((x for x in reversed(every_row)
+                 if x["placed"] or x["files"] or any(map(x.get, COUNTS))), None)  # fmt: skip
     every: Tally = tally(())
     for one in found:
         for name in COUNTS:
             every[name] += one[name]
-    told = ("made", "bytes", "disk_bytes", *COUNTS)
-    undone = cast("Last", {name: last.get(name) for name in told}) if last else None
+    undone: Last | None = None
+    if last is not None:
+        amount = last["placed"] or last
+        told = {name: amount.get(name) for name in ("bytes", "disk_bytes", *COUNTS)}
+        undid = "import" if last["placed"] else "purge"
+        undone = cast("Last", {"undid": undid, "made": last["made"], **told})
     files = sum(one["files"] for one in found)
     size = measured(sum(one["bytes"] for one in found), on_disk=True)
     return {"receipts": len(found), **every, "files": files, **size, "last": undone}
@@ -500,12 +545,15 @@ def give_back(root: str, path: str, trash: str) -> bool:
 
 @dataclass
 class Purged:
-    """What a purge or an undo did. bytes: allocated on the disk; receipt: for undo, or None."""
+    """What a purge or an undo did. bytes: allocated on the disk; receipt: for undo, or None.
+    undid: what an undo has undone, "purge" or "import".
+    """
 
     counts: Tally = field(default_factory=lambda: tally(()))
     files: int = 0
     bytes: int = 0
     receipt: str | None = None
+    undid: str = "purge"
 
     @property
     def entries(self) -> int:

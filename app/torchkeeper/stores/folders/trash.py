@@ -12,14 +12,14 @@ import functools
 import os
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import receipts
+from torchkeeper.stores.folders import placed, receipts
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.inside import Inside
@@ -66,18 +66,23 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     | "place-unwritable" | "trash-full" | "trash-not-folder" | "trash-foreign").
     """
     with changing(plan.root, report):
-        purging = _Purging(plan, now, report, left)
-        try:
-            purging.run(report)
-        except OSError as e:
-            # The trash is full: all or nothing.
-            purging.put_back()
-            raise Problem("trash-full", place=plan.root) from e
-        except Cancelled:
-            purging.tell(report)
-            raise
-        finally:
-            purging.end()
+        return _purge(plan, now, report, left)
+
+
+def _purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
+    """The same in a folder whose lock is ours."""
+    purging = _Purging(plan, now, report, left)
+    try:
+        purging.run(report)
+    except OSError as e:
+        # The trash is full: all or nothing.
+        purging.put_back()
+        raise Problem("trash-full", place=plan.root) from e
+    except Cancelled:
+        purging.tell(report)
+        raise
+    finally:
+        purging.end()
     report.progress(len(plan.items), len(plan.items), "entries")
     return purging.done
 
@@ -117,17 +122,20 @@ class FolderRemoval(Removal):
         return self._in_use
 
     def carry_out(self, now: bool, report: Report, left: Left, password: str | None) -> Done:
-        plan = self._plan
-        if not plan.insisted:
-            # A process may have come since the preview.
-            used = users(plan.root, report, plan.items, lambda: plan.disk)
-            if user := used.holder:
-                raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
-            items, taken = used.split(plan.items)
-            for item, problem in taken:
-                left(item, problem)
-            plan = Plan(plan.root, items) if taken else plan
+        # A process may have come since the preview.
+        plan = self._plan if self._plan.insisted else _unused(self._plan, report, left)
         return purge(plan, now, report, left).to_json()
+
+
+def _unused(plan: Plan, report: Report, left: Left) -> Plan:
+    """A plan without what processes use, which goes to ``left``. Raises Problem("place-in-use")."""
+    used = users(plan.root, report, plan.items, lambda: plan.disk)
+    if user := used.holder:
+        raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
+    items, taken = used.split(plan.items)
+    for item, problem in taken:
+        left(item, problem)
+    return Plan(plan.root, items) if taken else plan
 
 
 class _Purging:
@@ -403,13 +411,16 @@ def _folder_of(item: Item) -> str:
 def undo(
     place: str, report: Report, left: Left, only: str | None = None, told: Back | None = None
 ) -> Purged:
-    """Put the latest purge back, times included; where nothing of it can be, the one before. One
-    that was cut off is put back by that alone. only: the receipt of the purge that is meant, which
-    need not be the latest.
+    """Put the latest purge back, times included, or take away what the latest import has placed;
+    where nothing of that can be, the one before. What was cut off is put back by that alone. only:
+    the receipt of what is meant, which need not be the latest.
 
-    A file whose path is taken again stays in the trash and goes to ``left``; the entries that are
-    back go to ``told``. Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and
-    ("undo-full") where there is no room for all: the other entries stay in the trash.
+    What an import has placed moves to the trash, as far as it is what was placed, and nobody uses
+    it: that is a purge with a receipt of its own. What had to give way is back. A file whose path
+    is taken again stays in the trash and goes to ``left``; the entries that are back go to
+    ``told``. Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), ("undo-full")
+    where there is no room for all: the other entries stay in the trash, and of an import as
+    ``purge``.
     """
     root = Root(place).root
     with changing(root, report) as recovered:
@@ -421,7 +432,8 @@ def undo(
         if only is not None:
             bins = [bin_ for bin_ in bins if os.path.basename(bin_) == os.path.basename(only)]
         for bin_ in reversed(bins):
-            done = _undo(root, bin_, report, left, told)
+            undoing = _withdraw if receipts.is_import(bin_) else _undo
+            done = undoing(root, bin_, report, left, told)
             if not done.nothing:
                 return done
         if not any(map(receipts.count, bins)):
@@ -448,6 +460,30 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
         journal.close()
     if full:
         raise Problem("undo-full", place=root, entries=done.entries)
+    return done
+
+
+def _withdraw(root: str, bin_: str, report: Report, left: Left, told: Back | None) -> Purged:
+    """Undo the import of a receipt. Raises Problem as ``purge``, and as ``_undo``."""
+    remains = placed.remains(root, bin_, report)
+    for item in remains.changed:
+        left(item, Problem("entry-changed"))
+    stays = list[Item]()
+
+    def kept(item: Item, problem: Problem) -> None:
+        stays.append(item)
+        left(item, problem)
+
+    done = Purged(undid="import")
+    if remains.going:
+        plan = Plan(root, receipts.parted(root, remains.going))
+        done = replace(_purge(_unused(plan, report, kept), False, report, kept), undid="import")
+    if not stays:
+        placed.give_back(root, remains.displaced)
+        back = _undo(root, bin_, report, left, told) if receipts.count(bin_) else Purged()
+        receipts.discard(bin_)
+        if done.nothing and not back.nothing:
+            return replace(back, undid="import")
     return done
 
 

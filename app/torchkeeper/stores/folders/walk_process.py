@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable
 
 #: Size, seconds and nanoseconds of mtime, which can be beyond 64 bits together, allocated bytes,
-#: device, inode, mode, whether it is a regular file.
-NUMBERS = struct.Struct("<qqIqQQH?")
+#: device, inode, seconds of atime and of ctime, mode, whether it is a regular file.
+NUMBERS = struct.Struct("<qqIqQQddH?")
 SECOND = 1_000_000_000
 LENGTH = struct.Struct(">I")
 
@@ -91,8 +91,9 @@ def scan(
 def numbers(status: os.stat_result) -> bytes:
     """The NUMBERS of a file."""
     mode, (seconds, more) = status.st_mode, divmod(status.st_mtime_ns, SECOND)
-    about = status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
-    return NUMBERS.pack(status.st_size, seconds, more, status.st_blocks * 512, *about)
+    about = status.st_size, seconds, more, status.st_blocks * 512, status.st_dev, status.st_ino
+    times = status.st_atime, status.st_ctime
+    return NUMBERS.pack(*about, *times, mode & 0o7777, mode & _FORMAT == _REGULAR)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ import stat
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts import proofs
@@ -52,7 +52,7 @@ def open_quietly(path: str) -> int:
 
 class Proving:
     """Looks at the files of one folder, as it is now. Follows no link. index: what one file alone
-    has told is kept there, and told again by how that file looks.
+    has told is kept there, and told again by how that file looked when it was walked.
     """
 
     def __init__(self, root: str, index: Index | None = None) -> None:
@@ -61,8 +61,15 @@ class Proving:
         self._local = functools.cache(is_local)
         self._inside = functools.cache(self._is_inside)
         self._marked = "", 0
+        self._files: Sequence[File] = ()
+        self._by_path: dict[str, File] | None = None
         self._names: dict[str, list[str]] = {}
         self._last = "", b""
+
+    def among(self, files: Sequence[File]) -> Proving:
+        """This, to be asked about some of these files, each walked, of which one tells of others."""
+        self._files, self._by_path = files, None
+        return self
 
     def __call__(self, file: File) -> bool:
         """Whether a file is what its path says, if it says something. PyTorch's locks are empty."""
@@ -72,8 +79,8 @@ class Proving:
         if self.known(file):
             return True
         telling = proofs.alone(path) if self._index else None
-        # Of what it is before it is read: what changes meanwhile has another then.
-        mark = 0 if telling is None else self._mark(path, telling)
+        # Of what it was before it is read: what changes meanwhile has another then.
+        mark = 0 if telling is None else self._mark(file, telling)
         wanted = proofs.wanted(path)
         told = not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
         if self._index and told and mark and telling is not None:
@@ -88,33 +95,34 @@ class Proving:
         if self._index is None or not file[6] or (path.endswith(".lock") and file[1]):
             return None
         kept = self._index.proved(path)
-        if kept is None or kept.mark != self._mark(path, kept.telling):
+        if kept is None or kept.mark != self._mark(file, kept.telling):
             return None
         self._index.prove(path, kept)
         return kept.at
 
-    def _mark(self, path: str, telling: str) -> int:
+    def _mark(self, file: File, telling: str) -> int:
         """A number that changes whenever what a file begins with can be another; 0 where more can:
         it was changed a moment ago, or is not surely on this machine, or a link leads there.
         """
         if telling != self._marked[0]:
-            self._marked = telling, self._mark_of(telling)
-        folder = telling.rpartition("/")[0]
-        # No link has led to the file that is asked about.
-        here = folder == path.rpartition("/")[0] or self._inside(folder)
-        return self._marked[1] if here else 0
+            found = file if telling == file[0] else self._there(telling)
+            self._marked = telling, self._mark_of(found) if found else 0
+        return self._marked[1]
 
-    def _mark_of(self, path: str) -> int:
-        try:
-            status = os.lstat(f"{self._root}/{path}")
-        except OSError:
+    def _there(self, path: str) -> File | None:
+        """One of the files: no link has led to any of them."""
+        if self._by_path is None:
+            self._by_path = {file[0]: file for file in self._files}
+        return self._by_path.get(path)
+
+    def _mark_of(self, file: File) -> int:
+        _, size, mtime_ns, _, inode, _, regular, _, _, _, changed = file
+        if not (regular and inode and mtime_ns is not None and self._local(inode[0])):
             return 0
-        times = status.st_mtime_ns, status.st_ctime_ns
-        known = stat.S_ISREG(status.st_mode) and self._local(status.st_dev)
-        if not known or max(times) >= self._before:
+        if max(mtime_ns, changed * SECOND) >= self._before:
             return 0
         # Nobody can set ctime: a file in the place of another has its own.
-        return hash((jits.edition(), status.st_dev, status.st_ino, status.st_size, *times))
+        return hash((jits.edition(), inode, size, mtime_ns, changed))
 
     def _is_inside(self, folder: str) -> bool:
         """Whether no link leads to a folder."""

@@ -40,8 +40,10 @@ WORDS: dict[str, Words] = {
     ),
     "vllm-keys-none": Words(
         "{place} has no key of vLLM.",
-        "vLLM writes what its keys are made of into cache_key_factors.json, since 0.12.0.",
-        "Name a folder of torch_compile_cache, or what is above or below one.",
+        "vLLM writes what its keys are made of into cache_key_factors.json, since 0.12.0; SGLang "
+        "writes it nowhere.",
+        "Name a folder of torch_compile_cache, or what is above or below one. Of SGLang's, "
+        "“torchkeeper check” says what an interpreter finds.",
     ),
     "vllm-factors-damaged": Words(
         "Nobody can tell who finds what lies beside it.",

@@ -1,0 +1,166 @@
+"""What an import has placed in a folder, so that undo can take exactly that away again.
+
+Its receipt is one as of a purge (folders.receipts), and lies beside those. ``placed.jsonl`` in it
+has a line of each file, ``[path, kind, sha256]``, and of each item of a list of eager kernels,
+``[path, item, before]``; what had to give way lies under ``files``, as what a purge moves. It is
+written before the import says that all was done. A path in it is never opened: it only names what
+is found in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.layout import TRASH, among
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folders import merging, receipts
+from torchkeeper.stores.folders.inside import Inside
+from torchkeeper.stores.folders.journal import Steps
+from torchkeeper.stores.folders.placing import digest_at
+from torchkeeper.stores.folders.receipts import PLACED, within
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.pouring import Pouring, Progress
+from torchkeeper.stores.preconditions import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from torchkeeper.stores.folders.placing import Plan
+
+#: Imports whose receipts are kept in a folder.
+KEPT = 20
+#: Lines of a receipt that are read, and bytes of one.
+_MOST, _LONGEST = 2_000_000, 1 << 20
+
+
+@dataclass
+class Record:
+    """What an import has placed so far. name: of its receipt."""
+
+    root: str
+    name: str = field(default_factory=receipts.new_name)
+    _lines: Steps = field(default_factory=Steps)
+    _kinds: list[str] = field(default_factory=list)
+    _files: int = 0
+    _bytes: int = 0
+
+    def add(self, item: Item, plan: Plan, digests: Sequence[str], theirs: Collection[str]) -> None:
+        """An entry has got its names. theirs: the paths that somebody else has taken meanwhile."""
+        begin = len(self.root.rstrip("/")) + 1
+        for (file, path), digest in zip(plan.todo, digests, strict=True):
+            if path not in theirs:
+                self._add([path[begin:], item.kind, digest])
+                self._files += 1
+                self._bytes += needed([file.size])
+        self._kinds.append(item.kind)
+
+    def put(self, path: str, item: merging.Listed, before: list[merging.Listed]) -> None:
+        """An item has come into a list, in the place of others."""
+        self._add([path, item, before])
+
+    def _add(self, line: list[object]) -> None:
+        self._lines.add(1, f"{json.dumps(line)}\n".encode())
+
+    def write(self) -> str | None:
+        """Write the receipt; its name, or None where nothing was placed or it cannot be kept."""
+        if not len(self._lines):
+            return None
+        amount = {**tally(self._kinds), "files": self._files, **measured(self._bytes, on_disk=True)}
+        bin_ = os.path.join(self.root, TRASH, self.name)
+        try:
+            receipts.make(self.root, self.name, (), amount)
+            with Inside(self.root) as inside:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                handle = inside.opened(f"{within(bin_)}/{PLACED}", flags, 0o666)
+            with os.fdopen(handle, "wb") as out:
+                out.writelines(self._lines.packed())
+                out.flush()
+                os.fsync(handle)
+        except (OSError, Problem):
+            receipts.discard(bin_)
+            return None
+        imports = [one for one in receipts.folders_of(self.root) if receipts.is_import(one)]
+        for old in imports[:-KEPT]:
+            if not receipts.count(old):
+                receipts.discard(old)
+        return self.name
+
+
+def _said(bin_: str) -> Iterator[list[object]]:
+    """The lines of a receipt that make sense."""
+    try:
+        with Inside(receipts.root_of(bin_)) as inside:
+            handle = inside.opened(f"{within(bin_)}/{PLACED}", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return
+    with os.fdopen(handle, "rb") as stream:
+        for _ in range(_MOST):
+            line = stream.readline(_LONGEST)
+            if not line:
+                return
+            try:
+                said = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(said, list) and len(said) == 3 and isinstance(said[0], str):
+                yield said
+
+
+@dataclass
+class Remains:
+    """What of an import lies where it was put: going, as it was placed; changed, since then.
+    displaced: by the path of a list, the items that it had in the place of those.
+    """
+
+    going: list[Item] = field(default_factory=list)
+    changed: list[Item] = field(default_factory=list)
+    displaced: dict[str, list[merging.Listed]] = field(default_factory=dict)
+
+
+def remains(root: str, bin_: str, report: Report) -> Remains:
+    """What of an import is still there, by content; an entry that lost files is as it was."""
+    files, listed = dict[str, tuple[str, str]](), dict[str, list[tuple[object, object]]]()
+    for path, what, more in _said(bin_):
+        if isinstance(what, str) and isinstance(more, str):
+            files[str(path)] = (what, more)
+        else:
+            listed.setdefault(str(path), []).append((what, more))
+    items = receipts.items_in(root, among(root), report)
+    mine = [item for item in items if any(file.path in files for file in item.files)
+            or item.list_path in listed]  # fmt: skip
+    pouring = Pouring(Progress(report, sum(item.size for item in mine)))
+    found = Remains()
+    for item in mine:
+        report.check()
+        one = receipts.listed_of(item)
+        here = [(was, before) for was, before in listed.get(item.list_path, ()) if was == one]
+        if one is not None and not here:
+            continue  # somebody else's, of the same library
+        some = [file for file in item.files if file.path in files]
+        if any(digest_at(os.path.join(root, file.path), files[file.path][0], pouring)
+               != files[file.path][1] for file in some):  # fmt: skip
+            found.changed.append(item)
+            continue
+        for _, before in here if one is not None else ():
+            found.displaced.setdefault(item.list_path, []).extend(_items(before))
+        some += [file for file in item.files if one is not None and file.path == item.list_path]
+        whole = len(some) == item.count
+        found.going.append(item if whole else Item(
+            item.kind, item.key, item.path, some, item.about))  # fmt: skip
+    return found
+
+
+def _items(said: object) -> list[merging.Listed]:
+    return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+
+
+def give_back(root: str, displaced: dict[str, list[merging.Listed]]) -> None:
+    """Put items back into lists that had to give way. Raises as ``merging.take``."""
+    for path, items in displaced.items():
+        if items:
+            merging.take(os.path.join(root, path), [], items)
