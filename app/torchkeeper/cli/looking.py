@@ -134,8 +134,9 @@ def far_folder(text: str) -> str:
 
 def add_only(command: argparse.ArgumentParser) -> None:
     """--only, of a command that takes entries to where they are used."""
-    command.add_argument("--only", metavar="WHAT", dest="usable", choices=("usable",), help="“usable”: only what "
-                         "the interpreter there can use, and what that needs")  # fmt: skip
+    command.add_argument("--only", metavar="WHAT", dest="usable", choices=("usable",),
+                         help="“usable”: only what the interpreter there can use, and what that "
+                         "needs")  # fmt: skip
 
 
 def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
