@@ -199,6 +199,9 @@ STATES = {
     "recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-form recipe-form-again recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
+    "fleet": "fleet-first fleet-targets fleet-working fleet-cancelled fleet-failed fleet-done "
+    "fleet-job fleet-small",
+    "fleet-warm": "fleet-warm fleet-target",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
     "settings-carried": "settings-export settings-export-secret settings-import "

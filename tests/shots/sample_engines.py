@@ -28,6 +28,8 @@ from torchkeeper.client import manual, secrets
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
+from torchkeeper.client.kept.targets import Gone
+from torchkeeper.client.kept.targets import Kept as KeptTarget
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError, user_error
@@ -40,6 +42,7 @@ from torchkeeper.gui.background.lookups import At, PastJobs, Revealed, Room
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
+from torchkeeper.gui.places import targets as places_targets
 from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.names import scheme_of
 
@@ -111,6 +114,8 @@ class SampleEngines(Engines):
         #: The keys of vLLM's in every place.
         self.vllm: list[VllmRow] = []
         self.server_gone = False
+        #: The targets of fleets that are kept.
+        self.targets: list[KeptTarget] = []
         self._places = places
         self._read_only: set[str] = set()
 
@@ -132,6 +137,7 @@ class SampleEngines(Engines):
             secrets.can_keep: self._keyring,
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
+            places_targets.changed: self._targets,
             known_recipes.listed: self._recipes,
             known_recipes.made: self._recipe_variants,
             known_recipes.text: self._recipe_text,
@@ -236,6 +242,11 @@ class SampleEngines(Engines):
         )
         told = PastJobs(self.past, self.elsewhere)
         return self._tell_or_fail("past_jobs", told, listener)
+
+    def _targets(self, listener: Listener, *_: object, **__: object) -> int:
+        """The targets of fleets that are kept."""
+        now = places_targets.Changed(self.targets, Gone())
+        return self._tell(now, listener)
 
     def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
         """Those of the samples."""

@@ -114,6 +114,13 @@ class Operation(NamedTuple):
         return getattr(module, name)
 
     @property
+    def at_home(self) -> bool:
+        """Whether only an engine of the app does it, with the app's own packages, on this machine
+        wherever its places are.
+        """
+        return self.package == "fleet"
+
+    @property
     def warms(self) -> bool:
         """Whether it compiles the variants of recipes into a place."""
         return self.compiles and self.fills

@@ -180,7 +180,8 @@ class Fleet:
         self._finish()
         if self._params.get("prove") and not self._cut:
             self._seeds.clear()
-            unproven = [one for one in self._cells if self._rows[one.ident]["state"] == "warm"]
+            wanted = ("warm", "partly") if self._params.get("again") else ("warm",)
+            unproven = [one for one in self._cells if self._rows[one.ident]["state"] in wanted]
             elsewhere = _Elsewhere(self._state, self._places)
             self._run(unproven, self._prove, self._unproven, elsewhere.prefers)
         return self._result(begun)
@@ -250,6 +251,8 @@ class Fleet:
             try:
                 if not self._cut:
                     self._report.check()
+                else:  # whoever waits hears that it is at its end
+                    self._progress()
             except Cancelled:
                 if self._report.alone:
                     self._stop.set()
@@ -267,7 +270,11 @@ class Fleet:
             self._rows[cell] = cast("msg.CellFinding", row)
             told = dict(row)
         self._told.put({"cell": told})
-        done = sum(one["state"] not in ("waiting", "compiling") for one in self._rows.values())
+        self._progress()
+
+    def _progress(self) -> None:
+        with self._lock:
+            done = sum(x["state"] not in ("waiting", "compiling") for x in self._rows.values())
         self._report.progress(done, len(self._rows), "cells")
 
     def _lost(self, place: Place, why: UserError, for_good: bool) -> None:

@@ -34,6 +34,8 @@ class Situation(NamedTuple):
     environment_has_torch: bool = False
     environment_added: bool = False
     environment_used: bool = False
+    #: Whether a target of fleets is marked in the sidebar.
+    target: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is no entry is shown among the others.
@@ -212,6 +214,9 @@ ACTIONS = (
          _n("The theme, notifications, whom you trust, and where Torchkeeper keeps things")),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
          _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
+    Spec("fleet-warm", _n("W&arm on several machines…"), "fleet", "Ctrl+Shift+M", "cache", 0,
+         _n("Compile on several machines at once, gather it in one place, and prove it"),
+         "places targets"),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
          _n("Run a recipe on a copy of the cache: does it still hit, and how fast is it?"),
          "places",
@@ -296,6 +301,11 @@ ACTIONS = (
          "environments"),
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "", "view", 1,
          _n("Add a Python interpreter to the list of environments, and use it"), "environments"),
+    Spec("add-target", _n("Add a &target…"), "fleet", "", "view", 1,
+         _n("Add a machine, a group of them or a cluster to the targets of fleets"), "targets"),
+    Spec("remove-target", _n("Remove ta&rget from list"), "folder-remove", "", "view", 1,
+         _n("Remove the marked target from the list; nothing changes there"), "targets",
+         when=lambda s: s.target),
     Spec("notify", _n("&Notify when a job ends"), "", "", "view", 2,
          _n("Show a notification when a job of over ten seconds ends and the window is not "
             "in front"), on=lambda s: s.notify),
@@ -351,6 +361,9 @@ ACTIONS = (
     Spec("doctor", _n("&Health"), "doctor", "Ctrl+6", "go", 0,
          _n("Faults of caches, compilers and settings, and their fixes"), "places",
          on=_shown("doctor"), also="Ctrl+H"),
+    Spec("fleet", _n("Fl&eet"), "fleet", "Ctrl+7", "go", 0,
+         _n("Many machines that warm one place: their nodes, cells and proof"),
+         on=_shown("fleet")),
     Spec("compare", _n("&Compare…"), "compare", "", "go", 0,
          _n("The differences between two selected entries; without two, earlier comparisons")),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,

@@ -405,6 +405,8 @@ class Shell(QMainWindow):
             self._more = made = DeferredSidebar(*parts)
             view = made.environments.list.viewport()
             made.menu_asked.connect(lambda at: self.open_menu("environments", view, at))
+            on = made.targets.list.viewport()
+            made.targets_asked.connect(lambda at: self.open_menu("targets", on, at))
         return self._more
 
     @cached_property

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.jobs.laps import Lap
+    from torchkeeper.gui.matrix.cells import Cells
     from torchkeeper.gui.matrix.variants import Variants
 
 _tr = partial(QCoreApplication.translate, "Jobs")
@@ -72,7 +73,8 @@ class Asked(TypedDict, total=False):
     verified. made_threads: how many threads a bundle was made with. warm: variants that are left
     out, each as its recipe and its name. paths: of the recipes, as they were read; before: for each
     what it is called, and how many of its variants are left out. also: those of the purges begun
-    with it that are done. command: of a program. new: whether the place was not listed before.
+    with it that are done. command: of a program. new: whether the place was not listed before. on:
+    the targets of a fleet; prove: whether its cells are proven; slots: of each node.
     """
 
     device: str | None
@@ -99,6 +101,9 @@ class Asked(TypedDict, total=False):
     receipt: str | None
     command: Sequence[str]
     new: bool
+    on: Sequence[str]
+    prove: bool
+    slots: int | None
 
 
 #: Lines kept of one job's log, and jobs kept in the history.
@@ -127,17 +132,24 @@ def _no_variants() -> Variants:
     return Variants()
 
 
+def _no_cells() -> Cells:
+    from torchkeeper.gui.matrix.cells import Cells
+
+    return Cells()
+
+
 @dataclass(eq=False)
 class Job:
     """One job. kind: the operation. place: what it changes. left: how many entries it did not take;
     the log says which and why, ``reasons`` how many for each reason. now: what it is at. placed:
     kind and path of what an import, a copy or an undo has put there. partly: what was done for
-    good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
-    its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
-    kept of it. there: what it is called on its machine, where it goes on without the connection;
-    over: when it ended there, where that was before anybody here heard of it.
+    good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles;
+    cells: what a fleet does. scratch: a folder that goes with it. flawed: whether some of its
+    variants are not warm. kept_as: its id in the history, once it is there. result: of the
+    operation's type; empty until it is done. graphs: what a program looked up until now; noted:
+    pieces of what it noted; run: what is kept of it. there: what it is called on its machine, where
+    it goes on without the connection; over: when it ended there, where that was before anybody here
+    heard of it.
     """
 
     id: int
@@ -158,6 +170,7 @@ class Job:
     asked: Asked = field(default_factory=Asked)
     laps: list[Lap] = field(default_factory=list)
     variants: Variants = field(default_factory=_no_variants)
+    cells: Cells = field(default_factory=_no_cells)
     scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
@@ -289,6 +302,8 @@ class Job:
             over = sum(lap.seconds is not None for lap in self.laps)
             part = part if self.unit == "steps" and over < len(self.laps) else None
             return (over + (part or 0.0)) / len(self.laps) if over or part else None
+        if self.cells:
+            return self.cells.part(bool(self.asked.get("prove")))
         if self.traits.proves and self.variants:
             over = self.variants.over
             return over / len(self.variants.rows) if over else None
@@ -344,6 +359,10 @@ def far(job: Job) -> list[str]:
         parts.append(lap_text(job))
     elif len(job.variants.rows) > 1 or job.variants.loading:
         parts.append(variants_text(job))
+    elif job.cells:
+        from torchkeeper.client.words import fleets
+
+        parts += fleets.states(job.cells.counts)
     elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
@@ -468,9 +487,10 @@ class JobsModel(QAbstractListModel):
     ) -> None:  # fmt: skip
         if not job.active:
             return
+        prove = bool(job.asked.get("prove"))
         job.ended, job.state, job.error = job.over or time.time(), state, error
         job.now, job.note, job.result = "", note, result or {}
-        job.flawed = job.traits.warms and bool(job.variants.bad)
+        job.flawed = job.traits.warms and bool(job.variants.bad or job.cells.bad(prove))
         self.touch(job)
         self.finished.emit(job)
 

@@ -133,6 +133,26 @@ class Operations(QObject):
         asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
         return self._begin(title, into, start, asked)
 
+    def fleet(
+        self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
+        again: bool = False,
+    ) -> Job:  # fmt: skip
+        """Warm recipes on several machines into one place. on: the targets. options: prove, slots,
+        and python: that of this machine. again: also what was proven only in part.
+        """
+        params: dict[str, Any] = {"on": list(on), "into": into, "again": again}
+        params |= {name: options.get(name) for name in ("prove", "slots") if options.get(name)}
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            told = yield from self._recipes(job, recipes, "")
+            return (yield from ask(told))
+
+        title = self.tr("Warm {} on several machines").format(_short(into))
+        python = options.get("python") or None
+        start = _Start(protocol.FLEET, params, python=python, steps=steps)
+        asked: Asked = {**options, "recipes": list(recipes), "on": list(on)}
+        return self._begin(title, into, start, asked)
+
     def _recipes(
         self, job: Job, recipes: Sequence[str], machine: str,
         warm: Sequence[tuple[str, str]] | None = None,
@@ -589,6 +609,9 @@ class Operations(QObject):
             told = result.get("variants")
             job.variants.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
+        if result.get("cut"):
+            self._stopped(job, note, result)
+            return
         said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]
         self._jobs.log(job, list(filter(None, dict.fromkeys(said))))
         self._ended(job, State.DONE, note=note, result=result)
@@ -611,11 +634,11 @@ class Operations(QObject):
         if broke and job.goes_on and machine in self._connected:
             self.resume(job)  # it was connected again before this was heard
 
-    def _stopped(self, job: Job) -> None:
-        """It was cancelled; what a server has done until then stays."""
-        if note := outcomes.stopped(job.kind, job.done, job.total):
+    def _stopped(self, job: Job, note: str = "", result: Values | None = None) -> None:
+        """It was cancelled; what a server or a fleet has done until then stays."""
+        if note := note or outcomes.stopped(job.kind, job.done, job.total):
             self._jobs.log(job, [note[:1].upper() + note[1:]])
-        self._ended(job, State.CANCELLED, note=note)
+        self._ended(job, State.CANCELLED, note=note, result=result)
 
     def _ended(
         self, job: Job, state: State, *, note: str = "", result: Values | None = None,
@@ -625,6 +648,7 @@ class Operations(QObject):
         if (kept := self._kept.pop(job.id, None)) is not None:
             self._engines.release(kept)
         job.variants.end(error)
+        job.cells.end()
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
@@ -641,7 +665,10 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[Any]) -> None:
-        if job.traits.placed_rows:
+        if job.kind == protocol.FLEET:
+            job.cells.take(rows)
+            self._jobs.touch(job)
+        elif job.traits.placed_rows:
             job.placed += [(row["kind"], row["path"]) for row in rows]
 
     def _findings(self, job: Job, told: list[Finding]) -> None:

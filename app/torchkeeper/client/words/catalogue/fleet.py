@@ -56,5 +56,15 @@ WORDS: dict[str, Words] = {
     "fleet-report-unwritable": Words(
         "The report {file} cannot be written.", "{why}.", "Name another file, or make room there."
     ),
+    "targets-unreadable": Words(
+        "The list of targets cannot be read.",
+        "{file}: {why}.",
+        "Repair the file, or remove it and add the targets again.",
+    ),
+    "targets-unwritable": Words(
+        "The list of targets cannot be written.",
+        "{file}: {why}.",
+        "Free some room, or correct the rights of the folder.",
+    ),
     "fleet-told": Words("{what}", "{why}", "{remedy}"),
 }

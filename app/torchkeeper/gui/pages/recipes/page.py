@@ -80,6 +80,8 @@ class RecipesPage(Page):
     running = Signal()
     #: Some are to be warmed, or measured in the place that is shown.
     warming = Signal(object)
+    #: Some are to be warmed on several machines.
+    spreading = Signal(object)
     verifying = Signal(object)
 
     def __init__(self, engines: Engines, settings: QSettings, listing: Listing) -> None:
@@ -111,6 +113,9 @@ class RecipesPage(Page):
         self.add_folder = forms.button(self.tr("Add fol&der…"), self._choose_folder, hint)
         warm = self.tr("&Warm…")
         self.go = forms.button(warm, lambda: self.warming.emit(self.selected()), primary=True)
+        several = self.tr("On se&veral machines…")
+        hint = self.tr("Warm it on several machines, and gather what comes of it in one place")
+        self.spread = forms.button(several, lambda: self.spreading.emit(self.selected()), hint)
         verify = self.tr("Verif&y…")
         self.verify = forms.button(verify, lambda: self.verifying.emit(self.selected()))
         hint = self.tr("Edit the text of the recipe; a double click does the same")
@@ -163,7 +168,9 @@ class RecipesPage(Page):
         self._none = QWidget()
         self.below = forms.stack(self._none, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
-        does = forms.row(self.go, self.verify, self.edit, self.remove, forms.REST)
+        does = forms.Wrapping()
+        for button in (self.go, self.spread, self.verify, self.edit, self.remove):
+            does.addWidget(button)
         beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
         forms.add(beside, self.error, self.faults, (self.below, 1))
         self.across = forms.split(forms.page(listed), forms.page(beside), sizes=[400, 600])
@@ -182,8 +189,8 @@ class RecipesPage(Page):
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             forms.on_key(self.tree, key, self._enter)
         forms.on_key(self.tree, QKeySequence.StandardKey.Delete, self._remove)
-        does = (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename")
-        last = (self.fill_in, "recipes"), (self.remove, "folder-remove")
+        does = (self.go, "warm"), (self.spread, "fleet"), (self.verify, "verify")
+        last = (self.edit, "rename"), (self.fill_in, "recipes"), (self.remove, "folder-remove")
         lists.offer_buttons(self.tree, *does, *last)
         self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
@@ -327,6 +334,7 @@ class RecipesPage(Page):
         bad = isinstance(one, Known) and not one.good
         self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
         folder = isinstance(one, Listed) or len(paths) > 1
+        self.spread.setEnabled(self.go.isEnabled())
         self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
         every = self.tr("Choose a place, and compile all of them into it")
         self.go.setToolTip(tip(every if folder else self.tr("Choose a place, and compile into it")))
