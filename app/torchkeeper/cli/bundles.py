@@ -322,6 +322,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="DST", type=looking.place, help="the target, of the "
                          "same kinds; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
+    looking.add_only(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
     output.flag(command, "--direct", "from one machine to the other by the ssh of the first, not "
                 "by way of this one")  # fmt: skip

@@ -48,6 +48,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
                          "standard input")  # fmt: skip
     looking.add_into_one_or_each(command)
     output.flag(command, "--trust", "do not ask: you trust the maker of the file")
+    looking.add_only(command)
     output.flag(command, "--dry-run", "only print which entries are new there")
     looking.add_env(command)
 
@@ -90,7 +91,7 @@ def _import(args: argparse.Namespace) -> int:
             files = [at[file] for file in args.files]
             env, abouts = leaving.tell_names(args, to.engine, files, here)
             answer: bundles.ImportResult = to.ask(
-                IMPORT, files=files, into=args.into, env=env,
+                IMPORT, files=files, into=args.into, env=env, fits=bool(args.usable),
                 manifests={at[file]: one["manifest"] for file, one in signatures.items()},
             )  # fmt: skip
     code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
@@ -134,7 +135,7 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
         sent = [at[file] for file in args.files]
         env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
-            COMPARE, files=sent, into=args.into, rows=args.json, env=env
+            COMPARE, files=sent, into=args.into, rows=args.json, env=env, fits=bool(args.usable)
         )
     files = answer["files"]
     for compared, name in zip(files, args.files, strict=True):
@@ -249,14 +250,26 @@ def _placed(
     into, cache = row["into"], row["cache"]
     if args.dry_run:
         told: entries_msg.CompareResult = to.ask(
-            COMPARE, files=files, into=into, cache=cache, rows=False, env=env
+            COMPARE,
+            files=files,
+            into=into,
+            cache=cache,
+            rows=False,
+            env=env,
+            fits=bool(args.usable),
         )
         new = _counts(_summed([one["new"] for one in told["files"]]))
         there = sum(one["there"]["entries"] for one in told["files"])
         answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
     else:
         placed: bundles.ImportResult = to.ask(
-            IMPORT, files=files, into=into, cache=cache, env=env, manifests=manifests
+            IMPORT,
+            files=files,
+            into=into,
+            cache=cache,
+            env=env,
+            manifests=manifests,
+            fits=bool(args.usable),
         )
         answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],
                   "renamed": placed["renamed"]}  # fmt: skip

@@ -52,7 +52,6 @@ class CellFinding(_Cell, total=False):
     misses: int
     rebuilt: int
     there: bool
-    tries: int
     problem: Fault | None
     log: Sequence[str]
 
