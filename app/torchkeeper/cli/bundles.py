@@ -339,6 +339,16 @@ def copy(args: argparse.Namespace) -> int:
     if args.direct and len(machines - {""}) < 2:
         nothing, why = "Nothing was copied.", "--direct is for places on two other machines."
         raise output.misuse(nothing, why, "Leave it out.")
+    answer, asker = copied(args)
+    found = leaving.secrets_found(asker) if answer["leaks"] else None
+    code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
+    if not args.json:
+        output.notes(taken_back(args.target, answer))
+    return code or leaving.blocked_by_secrets(args, answer["leaks"])
+
+
+def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
+    """What came of a copy between any two places, and who heard of it. Raises UserError."""
     from_file, what = carrying.is_bundle(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
     local = scheme_of(args.source).local
@@ -347,20 +357,14 @@ def copy(args: argparse.Namespace) -> int:
         nothing, question = "Nothing was copied.", f"Copy to {printable(args.target)}"
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
+    if far.machine_of(args.source) != far.machine_of(args.target):
+        return crossing.copied(args)
     names = from_file and what == "folder"
     here = partial(leaving.here_of, args, [args.source], far.machine_of(args.source))
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    if len(machines) > 1:
-        answer, asker = crossing.copied(args)
-    else:
-        with asking(args, far.machine_of(args.source)) as asker:
-            asker.only_signed = signed
-            env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
-            asked = crossing.asked(args, asker.engine, maker)
-            answer = crossing.ask(args, asker, COPY, {**asked, "env": env})
-    found = leaving.secrets_found(asker) if answer["leaks"] else None
-    code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
-    if not args.json:
-        output.notes(taken_back(args.target, answer))
-    return code or leaving.blocked_by_secrets(args, answer["leaks"])
+    with asking(args, far.machine_of(args.source)) as asker:
+        asker.only_signed = signed
+        env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
+        asked = crossing.asked(args, asker.engine, maker)
+        return crossing.ask(args, asker, COPY, {**asked, "env": env}), asker

@@ -51,9 +51,10 @@ class Plan:
     in order, with their full paths. replaced: those paths that hold something broken, or the list
     of ``merged``. folder: that which files in it name, as the group files of a kernel do, else "".
     whole: the folder of the files, where that is not there, so that it can appear at once with all
-    that comes into it, else "". there: the digests of the files that are there, by name. listed: the full path of a list,
-    and what is put into it after the files; None for nothing. merged: the full path of a server's
-    list, and it with what it lacks, which is written instead of what is offered; None for nothing.
+    that comes into it, else "". there: the digests of the files that are there, by name. listed:
+    the full path of a list, and what is put into it after the files; None for nothing. merged: the
+    full path of a server's list, and it with what it lacks, which is written instead of what is
+    offered; None for nothing.
     """
 
     home: str

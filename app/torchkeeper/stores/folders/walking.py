@@ -67,7 +67,7 @@ class Proving:
         self._last = "", b""
 
     def among(self, files: Sequence[File]) -> Proving:
-        """This, to be asked about some of these files, each walked, of which one tells of others."""
+        """This, to be asked about these files, each walked, of which one tells of others."""
         self._files, self._by_path = files, None
         return self
 
