@@ -439,12 +439,9 @@ class Operations(QObject):
 
     def undo(self, place: str, of: Job | None = None) -> Job:
         """Undo the last purge or import, or what a job has done."""
-        receipt = of.result.get("receipt") if of is not None else None
-        title, start = (
-            Job.undo_title(of),
-            _Start(protocol.UNDO, {"place": place, "receipt": receipt}),
-        )
-        return self._begin(title.format(_short(place)), place, start, {"receipt": receipt})
+        asked: Asked = {"receipt": of.result.get("receipt") if of is not None else None}
+        title, start = Job.undo_title(of), _Start(protocol.UNDO, {"place": place, **asked})
+        return self._begin(title.format(_short(place)), place, start, asked)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
