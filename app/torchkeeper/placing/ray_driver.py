@@ -147,8 +147,10 @@ def _told(engine: Any, asked: Any, stop: str) -> Iterator[Any]:
         engine.stdin.write(json.dumps(asked).encode() + b"\n")
         engine.stdin.flush()
     lines, size, stopped, since = [], 0, False, time.monotonic()
-    answered = False
+    answered, node = False, os.getppid()
     while not answered:
+        if os.getppid() != node:
+            raise ChildProcessError("Ray has ended on this node")  # its own processes may go on
         with contextlib.suppress(queue.Empty):
             line = said.get(timeout=WORD)
             lines.append(line if line.endswith(b"\n") else line + b"\n")
