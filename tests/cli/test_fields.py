@@ -119,6 +119,12 @@ ALONE |= {f"Unseen.{name}" for name in ("pid", "name", "user")}
 ALONE.add("FactorTold.called")
 #: tests/cli/test_shared.py: a file system that other machines may use, too.
 ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
+#: tests/cli/test_fleet.py: a cell fails, or no node can do it.
+ALONE |= {
+    f"{line}, {'with --on: ' if line == 'warm' else ''}each cell.{name}"
+    for line in ("warm", "fleet run")
+    for name in ("problem", "log")
+}
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}
