@@ -10,7 +10,7 @@ import pytest
 import torchkeeper
 from tests.conftest import DATA
 
-_KERNELS = """\
+KERNELS = """\
 [[triton]]
 kernel = 'recipe_kernels.py:tuned'
 targets = ['cuda:90']
@@ -23,7 +23,7 @@ constants = { scale = 2 }
 def test_a_script_warms_on_nodes_and_hears_of_each_cell(tmp_path: Path, torch_python: str) -> None:
     shutil.copy(DATA / "recipe_kernels.py", tmp_path)
     recipe = tmp_path / "kernels.toml"
-    recipe.write_text(_KERNELS)
+    recipe.write_text(KERNELS)
     heard: list[torchkeeper.Progress] = []
 
     def warm() -> torchkeeper.WarmedFleet:

@@ -125,6 +125,8 @@ ALONE |= {
     for line in ("warm", "fleet run")
     for name in ("problem", "log")
 }
+#: tests/cli/test_vllm.py: a key of vLLM's.
+ALONE.add("places, each place.ranks")
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}

@@ -23,6 +23,7 @@ from torchkeeper.cli.bundles import (
     taken_back,
     trusts,
     warn,
+    warn_of_owners,
 )
 from torchkeeper.client import carrying, homes
 from torchkeeper.client.engines import far, ferry
@@ -77,6 +78,9 @@ def _import(args: argparse.Namespace) -> int:
             elif not args.json:  # what of it is new is known once it is there
                 _tell(inside)
             nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
+            if output.can_ask():
+                with asking(args, machine) if machine else nullcontext(asker) as to:
+                    warn_of_owners(to, [args.into])
             if not trusts(nothing, TRUST, "the file", question):
                 output.note(nothing)
                 return 1
@@ -209,6 +213,8 @@ def _import_each(args: argparse.Namespace) -> int:
                     protected.check(place)
             if not args.dry_run and not trusted:
                 nothing, question = "Nothing was imported.", "Import into these folders"
+                if output.can_ask():
+                    warn_of_owners(to, (str(row["into"]) for row in rows if row["into"]))
                 if not trusts(nothing, TRUST, "the file", question):
                     output.note(nothing)
                     return 1

@@ -239,6 +239,8 @@ def places(args: argparse.Namespace) -> int:
         else:
             held = "cannot be read" if row["exists"] else "does not exist yet"
         why = _REASONS.get(reason, reason)
+        if ranks := row.get("ranks"):
+            why += f", {say.count(len(ranks), 'rank', 'ranks')}"
         if path in kept and reason != "read-only":
             why += "  [read-only]"
         if said := owned.short(row.get("owners")):

@@ -35,6 +35,7 @@ from torchkeeper.stores.bundles.parts import Environment, Makers, environment
 from torchkeeper.stores.caches import cache_of, home_of
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.importing import Imported, import_bundles
 from torchkeeper.stores.folders.placing import Counts, Outcomes, compare
 from torchkeeper.stores.items import Item, Source, Taken
@@ -373,9 +374,11 @@ def _counts_said(of: Counts | OfKind | Planned | Imported) -> msg.Counts:
     return {"entries": of.entries, "files": of.files, "bytes": of.bytes}
 
 
-def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult:
+def target(_: Session, params: msg.TargetParams, report: Report) -> msg.TargetResult:
     """What is at ``path``. Links are followed, as by whoever writes there."""
     path = path_of(params["path"])
+    if params.get("owners") and (found := owners.glance(path)):
+        report.finding(owners=found)
     folder = space(os.path.dirname(path))
     try:
         status = os.stat(path)

@@ -196,8 +196,14 @@ class CopyParams(OfPlace, Into, total=False):
     vouched: str
 
 
-class TargetParams(TypedDict):
+class _TargetParams(TypedDict):
     path: str
+
+
+class TargetParams(_TargetParams, total=False):
+    """owners: who else can change it is to be found, too."""
+
+    owners: bool
 
 
 class TargetResult(TypedDict):
