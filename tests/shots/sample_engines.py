@@ -709,12 +709,8 @@ def _summed(entries: list[Entry]) -> dict[str, Any]:
 
 def _trash() -> dict[str, Any]:
     room = {**tallied(5), **measured(1_204_000, on_disk=True)}
-    return {
-        **room,
-        "receipts": 1,
-        "files": 6,
-        "last": {**room, "undid": "purge", "made": time.time() - 400},
-    }
+    last = {**room, "undid": "purge", "made": time.time() - 400}
+    return {**room, "receipts": 1, "files": 6, "last": last}
 
 
 def _counts(entries: list[Entry]) -> Sized:

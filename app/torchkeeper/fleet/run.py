@@ -181,8 +181,8 @@ class Fleet:
         self._tell_of(_Thread(work.work))
 
     def _tell_of(self, thread: _Thread) -> None:
-        """Tell what threads say until this one has ended. Raises what it raised, and Cancelled where
-        nobody listens any more.
+        """Tell what threads say until this one has ended. Raises what it raised, and Cancelled
+        where nobody listens any more.
         """
         while thread.is_alive() or not self._told.empty():
             with contextlib.suppress(queue.Empty):
@@ -267,7 +267,7 @@ class Fleet:
         try:
             request = self._unit(protocol.FILL, place, cells, file)
             result = place.target.run(place.node, request, hear, self._stop)
-        except BaseException as e:
+        except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
                 self._say(cell.ident, state="waiting")
             return self._unless_cancelled(e)
@@ -350,7 +350,7 @@ class Fleet:
         try:
             request = self._unit(protocol.PROVE, place, cells)
             result = place.target.run(place.node, request, heard, self._stop)
-        except BaseException as e:
+        except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
                 self._say(cell.ident, state="warm")
             return self._unless_cancelled(e)

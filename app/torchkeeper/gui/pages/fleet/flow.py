@@ -113,6 +113,7 @@ class FleetFlows(QObject):
                 lambda: self.targets.put_back(gone), self.tr("Put &back"),
                 self.tr("Put {} back on the list").format(name),
             )  # fmt: skip
+            context.update_soon()
 
         self.targets.remove(one.name, removed)
 

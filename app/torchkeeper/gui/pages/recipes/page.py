@@ -113,13 +113,15 @@ class RecipesPage(Page):
         self.add_folder = forms.button(self.tr("Add fol&der…"), self._choose_folder, hint)
         warm = self.tr("&Warm…")
         self.go = forms.button(warm, lambda: self.warming.emit(self.selected()), primary=True)
-        several = self.tr("On se&veral machines…")
-        hint = self.tr("Warm it on several machines, and gather what comes of it in one place")
-        self.spread = forms.button(several, lambda: self.spreading.emit(self.selected()), hint)
+        several = self.tr("Warm on several machines…")
+        self.spread = forms.icon_button("fleet", several)
+        self.spread.clicked.connect(lambda *_: self.spreading.emit(self.selected()))
         verify = self.tr("Verif&y…")
         self.verify = forms.button(verify, lambda: self.verifying.emit(self.selected()))
         hint = self.tr("Edit the text of the recipe; a double click does the same")
         self.edit = forms.button(self.tr("Ed&it…"), lambda *_: self._edit(), hint)
+        self.spread_on = QAction(several, self)
+        self.spread_on.triggered.connect(self.spread.click)
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.fill_in.setStatusTip(self.tr("Edit in a form what it compiles"))
         hint = self.tr("Remove it from the list; the file stays")
@@ -168,9 +170,8 @@ class RecipesPage(Page):
         self._none = QWidget()
         self.below = forms.stack(self._none, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
-        does = forms.Wrapping()
-        for button in (self.go, self.spread, self.verify, self.edit, self.remove):
-            does.addWidget(button)
+        ways = self.go, self.spread, self.verify, self.edit, self.remove
+        does = forms.row(*ways, forms.REST)
         beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
         forms.add(beside, self.error, self.faults, (self.below, 1))
         self.across = forms.split(forms.page(listed), forms.page(beside), sizes=[400, 600])
@@ -189,7 +190,7 @@ class RecipesPage(Page):
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             forms.on_key(self.tree, key, self._enter)
         forms.on_key(self.tree, QKeySequence.StandardKey.Delete, self._remove)
-        does = (self.go, "warm"), (self.spread, "fleet"), (self.verify, "verify")
+        does = (self.go, "warm"), (self.spread_on, "fleet"), (self.verify, "verify")
         last = (self.edit, "rename"), (self.fill_in, "recipes"), (self.remove, "folder-remove")
         lists.offer_buttons(self.tree, *does, *last)
         self.faults.wanted.connect(lambda line, _: self._edit(line))
@@ -334,7 +335,8 @@ class RecipesPage(Page):
         bad = isinstance(one, Known) and not one.good
         self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
         folder = isinstance(one, Listed) or len(paths) > 1
-        self.spread.setEnabled(self.go.isEnabled())
+        for way in (self.spread, self.spread_on):
+            way.setEnabled(self.go.isEnabled())
         self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
         every = self.tr("Choose a place, and compile all of them into it")
         self.go.setToolTip(tip(every if folder else self.tr("Choose a place, and compile into it")))
