@@ -40,7 +40,10 @@ if TYPE_CHECKING:
         NodesResult,
     )
 
-_ON = "“local”, “ssh://host”, or a group of “torchkeeper hosts”"
+_ON = (
+    "“local”, “ssh://host”, a group of “torchkeeper hosts”, “slurm” or “slurm:PARTITION”, or a Ray "
+    "cluster as “http://HEAD:8265” or “ray://HEAD:10001”"
+)
 
 
 def add_warm(command: argparse.ArgumentParser) -> None:
