@@ -113,6 +113,7 @@ class Cluster:
 
     def control(self) -> None:
         self._start("slurmctld", "-D", "-f", str(self.config))
+        _until(lambda: " is UP" in self.says("scontrol", "ping"))
 
     def node(self, name: str) -> None:
         self._start("slurmd", "-D", "-N", name, "-f", str(self.config), name=name)

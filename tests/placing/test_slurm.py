@@ -253,6 +253,8 @@ def test_a_controller_that_is_gone_ends_no_job(
         assert "sbatch" in raised.value.why.what
     finally:
         there.control()
+        # It has not heard of the end.
+        target.close()
         there.idle()
 
 
