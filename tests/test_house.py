@@ -44,16 +44,16 @@ FLOORS = [
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
     "widgets": "widgets theme idle taborder pages.glossary",
-    "models": """background desktop jobs matrix.variants pages.profiles.drafts
+    "models": """background desktop jobs matrix.cells matrix.variants pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.asking verdicts.verifications""",
     "parts": """actions chrome context inspector matrix pages places sidebar table treemap
         verdicts""",
-    "dialogs and pages": """dialogs activity pages.comparing pages.doctor pages.overview
-        pages.profiles pages.recipes pages.runs""",
+    "dialogs and pages": """dialogs activity pages.comparing pages.doctor pages.fleet
+        pages.overview pages.profiles pages.recipes pages.runs""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
-        jobs.results pages.comparing.flow pages.guide pages.guidebar pages.making places.servers
-        remedies sidebar.deferred sidebar.taking verdicts.controller""",
+        jobs.results pages.comparing.flow pages.fleet.flow pages.guide pages.guidebar
+        pages.making places.servers remedies sidebar.deferred sidebar.taking verdicts.controller""",
     "window": """app desktop.door inspector.inspecting navigator pages.help shell
         shots start window""",
 }

@@ -56,7 +56,7 @@ def test_every_kind_is_described() -> None:
 def test_every_word_of_a_filter_is_described_and_one() -> None:
     parsed = [query.parse(word) for word in query.FILTERS]
     fields = {field for one in parsed for field in one.fields}
-    assert fields == {*query.FIELDS, "", query.VERDICT} | {"is"}
+    assert fields == {*query.FIELDS, "", query.VERDICT, query.COMPILER} | {"is"}
     states = {word[3:] for word in query.FILTERS if word.startswith("is:")}
     assert states == {*VERDICTS, *query.STATES}
 

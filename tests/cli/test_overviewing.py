@@ -42,7 +42,7 @@ def test_figures_are_those_of_du_and_purge(tk: Tk, fixture_cache: Path, torch_py
             assert sum(group["entries"] for group in mine) == row["entries"]
     assert set(groups[0]) == {"place", "kind", "torch", "age", "verdict", "entries", "locks",
                               "headers", "unknown", "bytes", "content_bytes", "compile_s",
-                              "timed"}  # fmt: skip
+                              "timed", "compiler"}  # fmt: skip
     reasons = {one["reason"]: one for one in could}
     assert list(reasons) == ["stale", "broken", "orphan", "unused", "needless", "trash"]
     # Each command does what it is said to do.

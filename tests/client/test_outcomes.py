@@ -9,10 +9,24 @@ import pytest
 from torchkeeper.client.words import found, outcomes
 from torchkeeper.client.words.outcomes import Ended
 from torchkeeper.engine.messages.findings import Finding, LeftFinding
-from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, RUN, SIGN, TABLE, TTL, UNDO, traits
+from torchkeeper.engine.protocol import (
+    COPY,
+    EXPORT,
+    FILL,
+    IMPORT,
+    PROVE,
+    RUN,
+    SIGN,
+    TABLE,
+    TTL,
+    UNDO,
+    traits,
+)
 
-#: What becomes a job, and a step of one that is none by itself.
-JOBS = {one.name for one in TABLE.values() if one.changes or one.compiles} | {SIGN, RUN}
+#: What becomes a job, and a step of one that is none by itself; what a fleet asks has none.
+OF_FLEETS = {FILL, PROVE}
+MADE = {one.name for one in TABLE.values() if one.changes or one.compiles}
+JOBS = MADE - OF_FLEETS | {SIGN, RUN}
 STEPS = {"attach_signature"}
 
 

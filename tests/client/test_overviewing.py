@@ -13,11 +13,11 @@ from torchkeeper.engine.messages.places import GroupRow, PlaceLooked, ReclaimRow
 def row(
     place: str = "/a", kind: str = "fxgraph", *, torch: str = "2.9.1", age: str = "day",
     verdict: str = "usable", entries: int = 1, size: int = 10, compile_s: float = 1.5,
-    timed: int = 1,
+    timed: int = 1, compiler: str = "",
 ) -> GroupRow:  # fmt: skip
     return {"place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
             **tallied(entries, kind), **measured(size, on_disk=False), "compile_s": compile_s,
-            "timed": timed}  # fmt: skip
+            "timed": timed, "compiler": compiler}  # fmt: skip
 
 
 def could(
@@ -46,6 +46,16 @@ def sums() -> Overview:
 
 def values(sums: Overview, by: str, **within: str) -> list[tuple[str, int]]:
     return [(part.value, part.totals.entries) for part in sums.groups(by, within)]
+
+
+def test_entries_of_other_compilers_are_told_apart(sums: Overview) -> None:
+    for name, count in (("flashinfer", 1), ("deepgemm", 2), ("later", 4), ("", 1)):
+        sums.add([row(kind="jit", verdict="", entries=count, compiler=name)])
+    # What this version does not know, and what names no compiler, is of the kind.
+    sums.add([row(compiler="deepgemm")])
+    assert values(sums, "kind") == [("fxgraph", 7), ("code", 5), ("triton", 1), ("deepgemm", 2),
+                                    ("flashinfer", 1), ("jit", 5)]  # fmt: skip
+    assert sums.total({"kind": "deepgemm"}).entries == 2
 
 
 def test_parts_by_each_dimension(sums: Overview) -> None:

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, click, everything, key, sample_window, settle, type_in
+from tests.gui.conftest import (
+    PATIENCE,
+    OpenWindow,
+    click,
+    everything,
+    key,
+    sample_window,
+    settle,
+    type_in,
+)
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
+from tests.stores.test_jits import serving
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.jits.known import compiler
 from torchkeeper.gui.chrome.completing import Completing, model_of
 from torchkeeper.gui.idle import SLICE, STEP
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.query import FILTERS, parse, unfinished
 
+__all__ = ["serving"]
 WAIT = 30_000
 
 
@@ -90,6 +103,24 @@ def test_fields_and_values_are_completed_by_keys(qtbot: QtBot, window: Window) -
     assert window.entries.count == real["fxgraph"]
     key(qtbot, box, Qt.Key.Key_Down)
     assert window.table.hasFocus(), "with nothing offered it goes to the table, as ever"
+
+
+def test_compilers_of_jit_kernels_are_offered(
+    qtbot: QtBot, open_window: OpenWindow, serving: Path
+) -> None:
+    window = open_window(serving)
+    shown = typed(qtbot, window, "kind:")
+    qtbot.waitUntil(lambda: "flashinfer" in names(shown))
+    real = Counter(map(compiler, (x.name for x in everything(window.entries) if x.kind == "jit")))
+    got = {pick.name: pick.right for pick in shown.list.picks}
+    assert {name: got[name] for name in real} == {name: str(n) for name, n in real.items()}
+    assert got["jit"] == str(real.total())
+    shown = typed(qtbot, window, "kind:deep")
+    [pick] = shown.list.picks
+    assert (pick.name, pick.about) == ("deepgemm", "DeepGEMM")
+    typed(qtbot, window, "kind:flashinfer")
+    settle(qtbot)
+    assert window.entries.count == real["flashinfer"]
 
 
 def test_counts_are_of_what_the_rest_of_the_filter_leaves(qtbot: QtBot, window: Window) -> None:

@@ -233,7 +233,7 @@ def test_purges_to_the_trash_and_undoes(
     assert window.trash_label.button.text() == ""
     assert tree(fixture_cache) == before
     settle(qtbot)
-    assert undo.text() == "&Undo purge"
+    assert undo.text() == "&Undo"
 
 
 def test_a_purge_says_that_other_machines_may_use_the_folder(

@@ -161,7 +161,7 @@ STATES = {
     "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
     "inspector-code inspector-jit",
-    "vllm": "inspector-keys inspector-key inspector-two-keys",
+    "vllm": "inspector-keys inspector-key inspector-two-keys vllm-ranks",
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "
@@ -199,6 +199,9 @@ STATES = {
     "recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-form recipe-form-again recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
+    "fleet": "fleet-first fleet-targets fleet-working fleet-cancelled fleet-failed fleet-done "
+    "fleet-job fleet-small",
+    "fleet-warm": "fleet-warm fleet-target",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
     "settings-carried": "settings-export settings-export-secret settings-import "

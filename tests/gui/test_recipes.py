@@ -815,8 +815,8 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert told(window).startswith("Warmed, but 2 variants are not.")
     variants = drawer.detail.variants
     assert variants is not None
-    assert not variants.notice.isHidden()
-    assert variants.log.toPlainText()
+    assert not variants.detail.notice.isHidden()
+    assert variants.detail.log.toPlainText()
     assert not bundle.exists(), "not every variant is warm"
     # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))

@@ -13,6 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, key, listed, settle
 from tests.gui.test_flows import open_dialog, tree
+from tests.gui.test_importing import look
+from tests.stores.bundles.test_bundle import make
+from tests.stores.test_copying import files
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -220,3 +223,32 @@ def test_what_is_no_entry_has_its_own_size(
     page = window.show_page("overview")
     assert isinstance(page, OverviewPage)
     qtbot.waitUntil(lambda: "3.0 MB besides entries" in page.bytes.more.text(), timeout=PATIENCE)
+
+
+def test_an_import_is_undone_by_the_bar_and_the_drawer(
+    qtbot: QtBot, open_window: OpenWindow, kept_291: Path, other: Path, tmp_path: Path
+) -> None:
+    make(kept_291, tmp_path / "b.torchcache")
+    shutil.rmtree(other / "fxgraph")
+    before = files(other)
+    window = open_window(other)
+    dialog = look(qtbot, window, other, tmp_path / "b.torchcache")
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    after = files(other)
+    assert len(after) > len(before)
+    bar, undo = window.undo_bar, window.actions_["undo"]
+    assert bar.isVisible() and "7 entries" in bar.text.text() and "imported" in bar.text.text()
+    assert undo.text().startswith("&Undo import of 7 entries")
+    click(qtbot, bar.button)
+    idle(qtbot, window)
+    assert files(other) == before
+    assert bar.isVisible() and "moved to the trash" in bar.text.text()
+    assert window.jobs.jobs[0].title.startswith("Undo import into")
+    # What undid it is undone in the drawer.
+    drawer = window.following.drawer
+    drawer.go_in()
+    click(qtbot, drawer.undo)
+    idle(qtbot, window)
+    assert files(other) == after
+    assert not bar.isVisible()

@@ -183,12 +183,12 @@ def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot, pane: VariantsPa
     pane.show_variants(variants)
     pane.choose_bad()
     assert pane.variant is variants.rows[4]
-    assert pane.notice.what.text() == "Compiling failed."
-    assert "mat1 and mat2" in pane.notice.why.text()
+    assert pane.detail.notice.what.text() == "Compiling failed."
+    assert "mat1 and mat2" in pane.detail.notice.why.text()
     # Where there is little height, the row alone is seen.
-    assert pane.model.index(4, PHASES).data() == pane.notice.why.text()
-    assert pane.log.toPlainText().splitlines() == sample_variants.LOG
-    click(qtbot, pane.copy)
+    assert pane.model.index(4, PHASES).data() == pane.detail.notice.why.text()
+    assert pane.detail.log.toPlainText().splitlines() == sample_variants.LOG
+    click(qtbot, pane.detail.copy)
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("decode, batch 8, float32, default\nCallable · failed\n")
     assert copied.endswith(sample_variants.LOG[-1] + "\n")
@@ -196,9 +196,12 @@ def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot, pane: VariantsPa
     assert pane.model.rowCount() == 2
     pane.bad.setChecked(False)
     pane.choose(0)
-    assert not pane.notice.isVisible()
-    assert not pane.log.isVisible()
-    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hits, 2 misses · cpu · 32 threads"
+    assert not pane.detail.notice.isVisible()
+    assert not pane.detail.log.isVisible()
+    assert (
+        pane.detail.facts.text()
+        == "Callable · done · 2 graphs: 0 hits, 2 misses · cpu · 32 threads"
+    )
 
 
 def test_what_pytorch_does_not_cache_is_named_with_its_reason(
@@ -217,18 +220,18 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(
     pane.show_variants(variants)
     pane.choose(0)
     said = "PyTorch does not cache 1 graph of it, which every program compiles again"
-    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hits, 1 miss, 1 not cacheable"
-    assert pane.uncached.text() == f"{said}:\n1/0 forward · f: a custom pass"
-    assert pane.uncached.isVisible()
+    assert pane.detail.facts.text() == "Callable · done · 2 graphs: 0 hits, 1 miss, 1 not cacheable"
+    assert pane.detail.uncached.text() == f"{said}:\n1/0 forward · f: a custom pass"
+    assert pane.detail.uncached.isVisible()
     qtbot.waitUntil(lambda: pane.model.rowCount() == 4)
     hint = str(pane.model.index(2, VARIANT).data(Qt.ItemDataRole.ToolTipRole))
     assert "not cacheable" in hint
     assert "a custom pass" in hint
-    click(qtbot, pane.copy)
+    click(qtbot, pane.detail.copy)
     assert f"{said}:\n1/0 forward · f: a custom pass\n" in QGuiApplication.clipboard().text()
     # Of a script it is known only how many there are.
     pane.choose(1)
-    assert pane.uncached.text() == f"{said}."
+    assert pane.detail.uncached.text() == f"{said}."
     assert variants.rows[0].good, "what can be warmed of it is"
 
 
@@ -368,11 +371,11 @@ def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(pane: Varia
     assert variant.phases is not None
     assert sum(variant.phases) == variant.total == 250.0
     assert pane.model.rowCount() == 502
-    assert pane.log.toPlainText().splitlines() == variant.lines()
-    assert pane.log.blockCount() == 200
+    assert pane.detail.log.toPlainText().splitlines() == variant.lines()
+    assert pane.detail.log.blockCount() == 200
     assert sorted(turns)[-3] < within(SLICE)
     pane.choose(1)
-    assert pane.log.toPlainText() == ""
+    assert pane.detail.log.toPlainText() == ""
 
 
 def test_variants_of_a_large_verification_are_listed_up_to_a_point(qtbot: QtBot) -> None:

@@ -20,6 +20,7 @@ from tests.shots import (
     sample_profiles,
     sample_recipes,
     sample_runs,
+    sample_vllm,
     samples,
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
@@ -28,6 +29,8 @@ from torchkeeper.client import manual, secrets
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
+from torchkeeper.client.kept.targets import Gone
+from torchkeeper.client.kept.targets import Kept as KeptTarget
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError, user_error
@@ -40,6 +43,7 @@ from torchkeeper.gui.background.lookups import At, PastJobs, Revealed, Room
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
+from torchkeeper.gui.places import targets as places_targets
 from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.names import scheme_of
 
@@ -111,6 +115,8 @@ class SampleEngines(Engines):
         #: The keys of vLLM's in every place.
         self.vllm: list[VllmRow] = []
         self.server_gone = False
+        #: The targets of fleets that are kept.
+        self.targets: list[KeptTarget] = []
         self._places = places
         self._read_only: set[str] = set()
 
@@ -132,6 +138,7 @@ class SampleEngines(Engines):
             secrets.can_keep: self._keyring,
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
+            places_targets.changed: self._targets,
             known_recipes.listed: self._recipes,
             known_recipes.made: self._recipe_variants,
             known_recipes.text: self._recipe_text,
@@ -236,6 +243,11 @@ class SampleEngines(Engines):
         )
         told = PastJobs(self.past, self.elsewhere)
         return self._tell_or_fail("past_jobs", told, listener)
+
+    def _targets(self, listener: Listener, *_: object, **__: object) -> int:
+        """The targets of fleets that are kept."""
+        now = places_targets.Changed(self.targets, Gone())
+        return self._tell(now, listener)
 
     def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
         """Those of the samples."""
@@ -349,7 +361,16 @@ class SampleEngines(Engines):
         if op == "places":
             reasons = {samples.PLACE: "default", samples.KERNELS: "triton-default"}
             there = reasons.items() if self._places else ()
-            return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
+            keys = {row["folder"]: list[str]() for row in self.vllm}
+            for row in self.vllm:
+                keys[row["folder"]].append(row["rank"])
+            found = [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there]
+            found += [
+                {"path": f"{sample_vllm.PLACE}/{key}", "reason": "vllm", "exists": True,
+                 "ranks": ranks}
+                for key, ranks in keys.items()
+            ]  # fmt: skip
+            return found, {}
         if op in ("list", "plan_purge"):
             all_rows, result = self._listed(op, place)
             rows = all_rows
@@ -688,7 +709,8 @@ def _summed(entries: list[Entry]) -> dict[str, Any]:
 
 def _trash() -> dict[str, Any]:
     room = {**tallied(5), **measured(1_204_000, on_disk=True)}
-    return {**room, "receipts": 1, "files": 6, "last": {**room, "made": time.time() - 400}}
+    last = {**room, "undid": "purge", "made": time.time() - 400}
+    return {**room, "receipts": 1, "files": 6, "last": last}
 
 
 def _counts(entries: list[Entry]) -> Sized:

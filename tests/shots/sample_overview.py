@@ -7,15 +7,18 @@ from typing import Any
 
 from tests.shots import samples
 from torchkeeper.artifacts.entry import COUNTS, WITHOUT_VERDICT, holds, measured, tallied, tally
+from torchkeeper.artifacts.jits.known import COMPILERS
 from torchkeeper.artifacts.shapes import Held
 
 _TORCHES = (("2.13.0+cu130", 0.62, "usable"), ("2.12.1+cu130", 0.23, "stale"),
             ("2.9.1+cu128", 0.11, "stale"), ("", 0.04, "unknown"))  # fmt: skip
 _KINDS = (("fxgraph", 0.17, 0.29, 5.1), ("aotautograd", 0.22, 0.24, 8.3),
-          ("triton", 0.31, 0.22, 0.0), ("code", 0.2, 0.15, 0.0), ("autotune", 0.01, 0.05, 0.0),
+          ("triton", 0.25, 0.18, 0.0), ("flashinfer", 0.04, 0.03, 0.0),
+          ("deepgemm", 0.02, 0.01, 0.0), ("code", 0.2, 0.15, 0.0), ("autotune", 0.01, 0.05, 0.0),
           ("header", 0.09, 0.0003, 0.0), ("lock", 0.0, 0.05, 0.0))  # fmt: skip
 #: Kinds that only folders have, and those that servers do not have.
-_OF_FOLDERS, _OF_FILES = frozenset({"header", "lock"}), frozenset({"code"})
+_OF_FOLDERS = frozenset({"header", "lock", "flashinfer", "deepgemm"})
+_OF_FILES = frozenset({"code"})
 _AGES = (("day", 0.14), ("week", 0.3), ("month", 0.26), ("quarter", 0.2), ("older", 0.1))
 #: Of each place its share of all.
 PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
@@ -49,10 +52,12 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
                     good = "conditional" if verdict == "usable" and age == "week" else verdict
                     if (kind, age) == ("autotune", "older"):
                         good = "broken"
-                    if place == samples.SERVER or kind in WITHOUT_VERDICT:
+                    compiler = kind if kind in COMPILERS else ""
+                    if place == samples.SERVER or compiler or kind in WITHOUT_VERDICT:
                         good = ""  # nobody judges them
                     made.append({
-                        "place": place, "kind": kind, "torch": torch, "age": age,
+                        "place": place, "kind": "jit" if compiler else kind,
+                        "compiler": compiler, "torch": "" if compiler else torch, "age": age,
                         "verdict": good, **tallied(count, kind),
                         "bytes": round(size * share * heavy * some * part * odd),
                         "compile_s": count * slow, "timed": count if slow else 0,
@@ -86,9 +91,10 @@ def few() -> list[dict[str, Any]]:
     found, _ = samples.judged(entries, samples.PYTHON)
     verdicts = {path: found["said"][which]["verdict"] for _, path, which in found["of"]}
     made: list[dict[str, Any]] = [
-        {"place": samples.PLACE, "kind": entry.kind, "torch": entry.torch or "", "age": "day",
-         "verdict": verdicts.get(entry.path, ""), **tallied(1, entry.kind), "bytes": entry.size,
-         "compile_s": entry.compile_s or 0.0, "timed": int(entry.compile_s is not None)}
+        {"place": samples.PLACE, "kind": entry.kind, "compiler": "", "torch": entry.torch or "",
+         "age": "day", "verdict": verdicts.get(entry.path, ""), **tallied(1, entry.kind),
+         "bytes": entry.size, "compile_s": entry.compile_s or 0.0,
+         "timed": int(entry.compile_s is not None)}
         for entry in entries
     ]  # fmt: skip
     names = (*_JUDGED_DEAD, *(name for name, _ in _DEAD))

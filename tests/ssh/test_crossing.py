@@ -53,6 +53,12 @@ def test_from_here_to_a_folder_there_and_what_would_go(
     assert (ran.code, ran.result["entries"], ran.result["into"]) == (0, 7, target)
     assert keys(tk, target) == keys(tk, there.home / "new")
     assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
+    undone = tk("undo", "--json", target)
+    assert (undone.code, undone.result["entries"], undone.result["undid"]) == (0, 7, "import")
+    assert not list((there.home / "new").glob("fxgraph/*/*/*"))
+    back = tk("undo", target)
+    assert back.code == 0 and "7 entries" in back.out and "put back" in back.out
+    assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
 
 
 def test_caches_of_other_compilers_go_and_come_to_the_byte(

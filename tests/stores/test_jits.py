@@ -8,6 +8,7 @@ import fcntl
 import os
 import pkgutil
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.cli.conftest import Tk, forks, tk
 from tests.conftest import DATA, once, unpack_archive
 from tests.engine.test_overviewing import Looked
 from tests.snapshots import snapshot
+from tests.stores.test_copying import carry
 from torchkeeper.artifacts import jits, layout, proofs
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.jits import known
@@ -23,7 +25,8 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.purging import check_is_cache
-from torchkeeper.stores import places
+from torchkeeper.stores import caches, places
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
@@ -169,6 +172,73 @@ def test_from_above_each_is_the_same(machine: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.torch
+def test_what_helion_has_others_keep_is_theirs(
+    machine: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """In PyTorch's folder, where Helion's is by default, and in that which its variable names."""
+    cache = tmp_path / "torchinductor"
+    cache.mkdir()
+    (machine / "helion").rename(cache / "helion")
+    shutil.copytree(kernels, cache / "helion" / "triton" / "0")
+    (cache / "helion" / "cute").mkdir()
+    (machine / "cutlass_python_cache").rename(cache / "helion" / "cute" / "0")
+    there = len(items(kernels, "triton"))
+    assert there > 0
+    for place in (cache, cache / "helion"):
+        assert len(items(place, "triton")) == there
+        assert {one.name for one in entries(place) if one.kind == "jit"} == {
+            "CuTe DSL", "Helion", "Helion: helion_bwd",
+        }  # fmt: skip
+        assert paths(place, "unknown") == set()
+    before = below(cache)
+    assert purge(cache) == [] and below(cache) == set()
+    undo(cache)
+    assert below(cache) == before
+    carry(cache, tmp_path / "there")
+    assert len(items(tmp_path / "there", "triton")) == there
+    assert paths(tmp_path / "there", "unknown") == set()
+
+
+#: As DispatchRuntime::generate_impl of DeepEP's csrc/kernels/elastic/dispatch.hpp begins one.
+DEEP_EP = """
+#include <deep_ep/impls/dispatch.cuh>
+
+using namespace deep_ep::elastic;
+"""
+
+
+def test_deep_ep_is_told_from_deep_gemm(machine: Path, tmp_path: Path) -> None:
+    """By the name of a folder from above, and else by what a kernel is made of."""
+    for name in ("deep_ep", "nameless"):
+        [entry] = (
+            Path(shutil.copytree(machine / "deep_gemm", tmp_path / name)) / "cache"
+        ).iterdir()
+        (entry / "kernel.cu").write_text(DEEP_EP)
+        entry.rename(entry.with_name(f"kernel.dispatch.{'a' * 32}"))
+    told = {("DeepEP: dispatch", "cuda:90", 2)}
+    for place in (tmp_path / "deep_ep", tmp_path / "nameless"):
+        assert {(one.name, one.device, one.files) for one in entries(place)} == told
+        carry(place, tmp_path / "b.torchcache")
+        with Bundle(str(tmp_path / "b.torchcache"), Report()) as bundle:
+            assert {caches.cache_of(item) for item in bundle.items(Report())} == {"DeepEP"}
+        target = tmp_path / f"of_{place.name}"
+        (target / "deep_gemm").mkdir(parents=True)
+        carry(tmp_path / "b.torchcache", target)
+        assert below(target) == {
+            f"deep_ep/cache/kernel.dispatch.{'a' * 32}/{name}"
+            for name in ("kernel.cu", "kernel.cubin")
+        }
+        (tmp_path / "b.torchcache").unlink()
+    (tmp_path / "deep_ep" / "cache" / f"kernel.dispatch.{'a' * 32}" / "kernel.cu").unlink()
+    assert [one.name for one in entries(tmp_path) if one.path.startswith("deep_ep/")] == [
+        "DeepEP: dispatch"
+    ]
+    assert {(one.name, one.device, one.files) for one in entries(machine / "deep_gemm")} == THERE[
+        "deep_gemm"
+    ]
+
+
 def near(name: str) -> list[str]:
     """Names that are nearly that one."""
     stem, dot, end = name.rpartition(".")
@@ -301,6 +371,17 @@ def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None
     assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
 
 
+def test_a_name_in_a_form_stands_for_itself() -> None:
+    build = "flashinfer/0.7/90a/cached_ops/a.b"
+    assert known.locate(f"{build}/a.b.so") == ("jit", "a.b", build)
+    for name in ("axb.so", "a.b", "a.ba.b.so", "\0.so", "\0"):
+        assert known.locate(f"{build}/{name}") is None
+    built = "torch_extensions/py311_cpu/a_v1"
+    for name in ("a_v1", "a_v1.so", "a_v1_v2.so"):
+        assert known.locate(f"{built}/{name}") == ("jit", "a_v1", built)
+    assert known.locate(f"{built}/a.so") is None
+
+
 def test_what_proves_it_is_found_among_many(tmp_path: Path) -> None:
     built = tmp_path / "torch_extensions" / "a"
     built.mkdir(parents=True)
@@ -395,8 +476,8 @@ def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_sglang_has_others_keep_is_found(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = "sglang/torch_compile_cache/0a1b2c3d4e/rank_0_0"
-    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", ranks):
+    key = "sglang/torch_compile_cache/0a1b2c3d4e"
+    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", f"{key}/rank_0_0"):
         (machine / path).mkdir(parents=True)
     (machine / "cute_aot").rename(machine / "sglang" / "cute_aot")
     (machine / "tilelang").rename(machine / "sglang" / "tilelang")
@@ -404,7 +485,7 @@ def test_what_sglang_has_others_keep_is_found(
     found = {x.path.removeprefix(f"{machine}/"): x.reason for x in places.find()}
     here = {path: reason for path, reason in found.items() if path.startswith("sglang/")}
     assert here == {
-        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", ranks: "SGLang",
+        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", key: "SGLang",
         "sglang/nv": "SGLANG_CACHE_DIR", "sglang/cute_aot": "SGLANG_CACHE_DIR",
         "sglang/tilelang": "SGLANG_CACHE_DIR",
     }  # fmt: skip
@@ -479,6 +560,17 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
+    of_one = sum(str(x[0]).partition(":")[0] == "FlashInfer" for x in NAMED)
+    chosen = "--filter", "kind:flashinfer", "--json"
+    found = tk("ls", machine, *chosen).objects
+    assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
+    done = tk("purge", machine, *chosen, "--yes").result
+    assert len(found) == done["entries"] == of_one
+    assert len(items(machine)) == len(NAMED) - of_one
+    tk("undo", machine)
+    said = tk("overview", machine)
+    rows = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line}
+    assert (rows["flashinfer"], "jit" in rows) == (str(of_one), False)
     after = {path: about for path, about in snapshot(machine).items() if path != TRASH}
     assert after == before
 
@@ -486,7 +578,10 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
 def test_in_an_overview(machine: Path) -> None:
     with Engine() as engine:
         looked = Looked(engine, machine)
-    assert [row["entries"] for row in looked.rows if row.get("kind") == "jit"] == [len(NAMED)]
+    rows = [row for row in looked.rows if row.get("kind") == "jit"]
+    assert sum(row["entries"] for row in rows) == len(NAMED)
+    by = {known.COMPILERS[row["compiler"]]: row["entries"] for row in rows}
+    assert by == Counter(str(name).partition(":")[0] for name, *_ in NAMED)
 
 
 def test_no_path_of_another_cache_is_one_of_these(serving: Path) -> None:

@@ -17,6 +17,10 @@ def entry(**changes: object) -> Entry:
     return Entry(**{**values, **changes})  # type: ignore[arg-type]
 
 
+#: What entries of other compilers are called; one was not read.
+_OF_JIT = ("FlashInfer: norm", "FlashInfer", "DeepGEMM: fp8", "CuTe DSL", None)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -31,7 +35,8 @@ def entry(**changes: object) -> Entry:
         ("is:broken", False), ("-is:broken", True), ("is:orphan", False), ("-is:orphan", True),
         ("matmul kind:fxgraph size>1M age>1d", True), ("matmul kind:fxgraph size>1G", False),
         ('"sin_matmul:"', True), ('"a:b"', False), ("KIND:FXGraph", True),
-        ("kind:code,fxgraph", True), ("kind:code,pgo", False),
+        ("kind:code,fxgraph", True), ("kind:code,pgo", False), ("kind:flashinfer", False),
+        ("-kind:flashinfer", True), ("kind:flashinfer,fxgraph", True),
     ],
 )  # fmt: skip
 def test_terms(text: str, expected: bool) -> None:
@@ -77,6 +82,23 @@ def test_absent_values_match_nothing() -> None:
     assert query.parse("is:orphan", NOW).matches(entry(orphan="left-behind"))
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("kind:flashinfer", {"FlashInfer: norm", "FlashInfer"}), ("kind:jit", {*_OF_JIT}),
+     ("kind:deepgemm,lock", {"DeepGEMM: fp8"}), ("kind:deep_gemm", {"DeepGEMM: fp8"}),
+     ("kind:cute-dsl", {"CuTe DSL"}), ("kind:CuTeDSL", {"CuTe DSL"}),
+     # Of one that was not read nobody knows whose it is.
+     ("-kind:flashinfer", {"DeepGEMM: fp8", "CuTe DSL"}), ("-kind:jit", set())],
+)  # fmt: skip
+def test_entries_of_a_compiler(text: str, names: set[str | None]) -> None:
+    found = query.parse(text)
+    some = [entry(kind="jit", name=name) for name in _OF_JIT]
+    assert {one.name for one in some if found.matches(one)} == names
+    # What reads no entry does not know either.
+    assert text.endswith(("lock", "jit")) or query.COMPILER in found.fields
+    assert found.kinds >= {"jit"} or text[0] == "-"
+
+
 @pytest.mark.parametrize("problem", sorted(UNREAD))
 def test_what_was_not_read_is_not_what_a_minus_rules_out(problem: str) -> None:
     """A purge of all but torch 2.13 would remove what may be of torch 2.13."""
@@ -85,13 +107,15 @@ def test_what_was_not_read_is_not_what_a_minus_rules_out(problem: str) -> None:
     for text in ("torch:2.13", "device:cpu", "compile>5", "matmul", "is:usable", "is:broken",
                  "is:orphan"):  # fmt: skip
         assert not query.parse(f"-{text}", NOW).matches(unread), text
-    for text in ("-kind:code", "-size>1G", "-age>90d", "-is:foreign", "fabc", "is:unread"):
+    for text in ("-kind:code", "-kind:flashinfer", "-size>1G", "-age>90d", "-is:foreign", "fabc",
+                 "is:unread"):  # fmt: skip
         assert query.parse(text, NOW).matches(unread), text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["kind:nonsense", "kind>3", "size:3", "size>much", "size>3q", "age>", "size>", "is:good",
+    ["kind:nonsense", "kind:cuda-driver", "kind:flash", "kind:-", "kind>3",
+     "size:3", "size>much", "size>3q", "age>", "size>", "is:good",
      '"open', "torch>2", "age>3k", "kind:", "colour:red",
      "-knd:lock", "size >70k", "a:b", "kind:fxgraph,cod"],
 )  # fmt: skip

@@ -86,6 +86,23 @@ def test_all_of_it_arrives(kept_sglang: Path, tmp_path: Path, by_bundle: bool) -
         assert again.entries == 0
 
 
+def test_two_lists_become_one(kept_sglang: Path, tmp_path: Path) -> None:
+    """Nobody reads them again: what each names is there, or is not."""
+    mine, theirs = (
+        Path(shutil.copytree(kept_sglang, tmp_path / name)) / PART for name in ("mine", "theirs")
+    )
+    for part, number in ((mine, 1), (theirs, 2)):
+        (part / "sglang_compile_cache.py").write_text(
+            f"{{   (None, {number}, 'inductor'): (   'fabc', '/a/{number}.py')}}"
+        )
+    _, left = carry(tmp_path / "theirs", tmp_path / "mine")
+    assert not left.codes
+    assert (mine / "sglang_compile_cache.py").read_text() == (
+        "{   (None, 1, 'inductor'): (   'fabc', '/a/1.py'),\n"
+        "    (None, 2, 'inductor'): (   'fabc', '/a/2.py')}"
+    )
+
+
 def test_a_plain_cache_goes_where_a_rank_has_its_own(
     kept_sglang: Path, kept_291: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import pprint
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,100 @@ def test_the_folder_of_all_keys_is_found(caches: Path, tmp_path: Path) -> None:
     carry(tmp_path / "c.torchcache", tmp_path / "b" / "vllm")
     names = set(files(caches))
     assert set(files(tmp_path / "a")) == set(files(tmp_path / "b" / "vllm")) == names
+
+
+def some_of(caches: Path, target: Path, pieces: set[str]) -> Path:
+    """A copy of a place whose lists know some of the pieces, which alone are there."""
+    shutil.copytree(caches, target)
+    for path in target.rglob("artifact_*"):
+        if path.name not in pieces:
+            path.unlink()
+    for path in target.rglob(INDEX):
+        every = ast.literal_eval(path.read_text())
+        kept = {key: one for key, one in every.items() if one["graph_handle"][0] in pieces}
+        text = pprint.PrettyPrinter(indent=4).pformat(kept)
+        path.write_text(text.replace(str(caches), str(target)))
+    return target
+
+
+PIECES = [f"artifact_compile_range_{x}" for x in ("1_8192_subgraph_0", "1_8192_subgraph_1",
+                                                  "16_16_subgraph_0")]  # fmt: skip
+
+
+@pytest.mark.parametrize("by_bundle", [True, False])
+def test_two_lists_of_one_key_become_one(caches: Path, tmp_path: Path, by_bundle: bool) -> None:
+    mine = some_of(caches, tmp_path / "mine", set(PIECES[:2]))
+    source = theirs = some_of(caches, tmp_path / "theirs", set(PIECES[1:]))
+    if by_bundle:
+        carry(theirs, tmp_path / "b.torchcache")
+        source = tmp_path / "b.torchcache"
+    before = indexed(mine)
+    done, left = carry(source, mine)
+    assert set(left.codes) <= {"kind-not-portable"}
+    assert done.entries >= 2  # a piece of each rank, and the lists
+    found = indexed(mine)
+    # Those that were there come first, as they were.
+    assert [name for name, _ in found] == PIECES * 2
+    assert [one for one in found if one in before] == before
+    assert all(Path(path).is_file() and path.startswith(str(mine)) for _, path in found)
+    assert set(files(mine)) == set(files(caches))
+    again, _ = carry(source, mine)
+    assert again.entries == 0
+    assert indexed(mine) == found
+
+
+def test_a_list_that_is_none_stays(caches: Path, tmp_path: Path) -> None:
+    """And a piece that is another here and there."""
+    mine = some_of(caches, tmp_path / "mine", set(PIECES[:2]))
+    theirs = some_of(caches, tmp_path / "theirs", set(PIECES[1:]))
+    spoilt, *_ = sorted(mine.rglob(INDEX))
+    spoilt.write_text("{   ((1, 8192), 0, 'inductor_standalone'): open('/etc/passwd')}")
+    other = next(theirs.rglob(PIECES[1]))
+    other.write_bytes(other.read_bytes() + b"another")
+    _, left = carry(theirs, mine)
+    assert left.codes.count("key-taken") == 2
+    assert "open(" in spoilt.read_text()
+    whole = [path for path in mine.rglob(INDEX) if path != spoilt]
+    assert [name for path in whole for name, _ in indexed(path.parent)] == PIECES
+
+
+def test_what_is_no_file_stays(caches: Path, tmp_path: Path) -> None:
+    """A pipe, which nobody waits for, and a link."""
+    mine = some_of(caches, tmp_path / "mine", set(PIECES[:2]))
+    pipe, link = sorted(mine.rglob(INDEX))
+    pipe.unlink()
+    os.mkfifo(pipe)
+    text = link.rename(tmp_path / "list").read_bytes()
+    link.symlink_to(tmp_path / "list")
+    _, left = carry(some_of(caches, tmp_path / "theirs", set(PIECES[1:])), mine)
+    assert left.codes.count("key-taken") == 2
+    assert pipe.is_fifo() and link.is_symlink()
+    assert (tmp_path / "list").read_bytes() == text
+
+
+def test_a_list_takes_no_piece_that_does_not_come(caches: Path, tmp_path: Path) -> None:
+    mine = some_of(caches, tmp_path / "mine", set(PIECES[:1]))
+    theirs = some_of(caches, tmp_path / "theirs", set(PIECES[1:]))
+    for path in theirs.rglob(PIECES[2]):
+        path.unlink()
+    carry(theirs, mine)
+    assert [name for name, _ in indexed(mine)] == PIECES[:2] * 2
+
+
+def test_what_a_list_may_be() -> None:
+    """Only what vLLM writes so: nothing is run, and none takes long."""
+    one = b"((1, 8), 0, 'a'): {'graph_handle': ('artifact_x', '/a (b), {c}/artifact_x')}"
+    two = b"((9, 16), 0, 'a'): {'graph_handle': ('artifact_y', '/a/artifact_y')}"
+    made = vllm.merged(b"{" + one + b"}", b"{   " + two + b"}\n", lambda name: name == "artifact_y")
+    assert made is not None and ast.literal_eval(made.decode()) == {
+        **ast.literal_eval(f"{{{one.decode()}}}"), **ast.literal_eval(f"{{{two.decode()}}}")
+    }  # fmt: skip
+    begin = b"{((1, 2), 3, 'a'): {"
+    for evil in (b"", b"{}", b"{" + one, b"{" + one + b",", b"[" + one + b"]",
+                 b"{" + one.replace(b"'/a", b"f'/a") + b"} + x", begin + b"(" * 100_000,
+                 begin + b"''" * 300_000, (begin[1:] + b"},\n") * 50_000,
+                 begin + (b" " * 8000 + b"(" + b" " * 8000 + b")") * 9 + b" " * 9000):  # fmt: skip
+        assert vllm.merged(evil, b"{" + two + b"}", bool) is None, evil[:100]
 
 
 def test_a_server_gets_what_it_can_hold(caches: Path, kept_291: Path, tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def test_forward_then_backward() -> None:
         lookup("hit", "f2", time_saved_ns=7),
     )
     assert told == [
-        Graph("1/0 forward", "attention", "miss", 1.5),
-        Graph("1/0 backward", "attention", "hit", None),
+        Graph("1/0 forward", "attention", "miss", 1.5, key="f1"),
+        Graph("1/0 backward", "attention", "hit", None, key="f2"),
     ]
     assert count == 2
 

@@ -53,18 +53,20 @@ _DEVICE = regex(triton.DEVICE, re.ASCII)
 _HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank, or
 #: part of a model there, as SGLang has them, or of a model, an artifact that torch saved unpacked
-#: there (torch/_inductor/standalone_compile.py), and where AOTInductor builds eager kernels; one of
-#: Triton's alone (``TRITON_CACHE_DIR``).
+#: there (torch/_inductor/standalone_compile.py), where AOTInductor builds eager kernels, and where
+#: Helion has Triton keep its own (helion/autotuner/local_cache.py); one of Triton's alone
+#: (``TRITON_CACHE_DIR``).
 _INNER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
     rf"(?:[^/]+/(?={beside.RANK}/|inductor_cache/|triton_cache/))?"
     rf"(?:{beside.RANK}/(?:[\w.-]{{1,100}}/(?=inductor_cache/|triton_cache/))?)?"
     r"(?:(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+)/)?"
     r"(?:aoti_eager/[^/]+/[^/]+/lib/)?"
+    r"(?:helion/(?=triton/))?"
     rf"(?:(?:triton|cache|[0-9]{{1,3}})/(?=(?:{triton.KEY})/[^/]*$))?"
 )
 #: The inner caches whose entries PyTorch or Triton would find as well in a cache of its own.
-_PLAIN_INNER = regex(r"(?:.*/)?(?:inductor_cache|triton_cache|triton|cache|[0-9]{1,3})/")
+_PLAIN_INNER = regex(r"(?:.*/)?(?:inductor_cache|triton_cache|helion|triton|cache|[0-9]{1,3})/")
 #: Where AOTInductor builds the libraries of eager kernels.
 _EAGER_LIB = regex(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
 #: The folder of its lists, and one of their items.
@@ -76,6 +78,8 @@ _EAGER_LIST = regex(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\
 VLLM_FACTORS = "cache_key_factors.json"
 #: The first is the list of its compiled pieces.
 VLLM_INDEX = "vllm_compile_cache.py"
+#: The lists of vLLM and SGLang, which several may add to.
+LISTS = frozenset({VLLM_INDEX, "sglang_compile_cache.py"})
 VLLM_FILES = frozenset({VLLM_FACTORS, VLLM_INDEX, "computation_graph.py", "transformed_code.py"})
 #: The same of SGLang, which writes a graph at each start; it reads none of this again.
 _SGLANG = regex(r"sglang_compile_cache\.py|computation_graph_\d{9,11}\.\d{1,7}\.py", re.ASCII)
@@ -450,12 +454,14 @@ def _are_of_kernel(names: tuple[str, ...]) -> bool:
     return all(_TRITON_FILE.fullmatch(name) and triton.is_file(name) for name in names)
 
 
-def compiled_path(path: str) -> str:
+def compiled_path(path: str, title: object = None) -> str:
     """Where a file of another compiler's cache lies in every place: in a folder that is called as
-    the cache. Raises Problem("name-refused").
+    the cache. title: that of the compiler, where what is in the file tells. Raises
+    Problem("name-refused").
     """
-    own = jits.own(path)
-    return checked_path("jit", f"{own.cache.folder}/{own.path}" if own else path)
+    if (own := jits.own(path)) is None:
+        return checked_path("jit", path)
+    return checked_path("jit", f"{jits.folder_of(own.cache, str(title))}/{own.path}")
 
 
 def _are_names(parts: list[str]) -> bool:

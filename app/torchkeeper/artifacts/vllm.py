@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from torchkeeper.artifacts import beside
 from torchkeeper.artifacts.patterns import regex
 
 #: Bytes of factors, of a graph and of a list of pieces that are read; 0.33.0 has 8 kB of factors.
@@ -29,10 +30,52 @@ _PIECE = regex(r"artifact_compile_range_(\d{1,10})_(\d{1,10})_subgraph_(\d{1,6})
 #: A piece in the list of them: its name, and its path, which is that alone where the list has no
 #: folder; as texts of Python's without what it escapes. Paths of Inductor's code are not used.
 _INDEXED = re.compile(rb"'(artifact_[^'/\\\n]{1,200})',(\s{1,4000})'(/(?:[^'\\\n]{1,4000}/)?)?\1'")
+#: A text of Python's without what it escapes; an entry of a list, the sizes, the piece and the
+#: compiler that it is for, and what that was told, a dictionary or a pair of texts.
+_TEXT = rb"'[^'\\\n]{0,4000}'"
+_VALUE = rb"(?:[^(){}'\\]|%b){0,9000}" % _TEXT
+_ENTRY = re.compile(
+    rb"(\((?:\(\d{1,10}, \d{1,10}\)|None|\d{1,10}), \d{1,6}, '\w{1,60}'\)):\s{1,400}"
+    rb"(\{(?:%b\(%b\)){0,9}%b\}|\(%b\))(,\s{1,9}|\}\s{0,2}\Z)" % (_VALUE, _VALUE, _VALUE, _VALUE)
+)
+_ARTIFACT = re.compile(rb"'(artifact_[^'/\\\n]{1,200})'")
 #: Where a line of the model stands, as print_readable of torch.fx writes it.
 _SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
 #: The file of a model's own code, of vLLM's models or a plugin's.
 _MODEL = re.compile(r"/models/(\w{1,80})\.py\Z", re.ASCII)
+#: What leads to the folder of a rank: what is above it, the folder of its key, and its own.
+_RANKED = regex(rf"(?:.*?/)??(?:([^/]+)/)?({beside.RANK})/.*")
+_NUMBER = re.compile(r"\d+", re.ASCII)
+#: The folders that have those of keys, and that the caches of a server are in.
+_KEYS, _SERVERS = {"torch_compile_cache", "torch_aot_compile"}, {"vllm", "sglang"}
+
+
+class Rank(NamedTuple):
+    """Where something lies: the name of its key's folder, "" where the path does not lead through
+    that, and of the rank's.
+    """
+
+    key: str
+    name: str
+
+    @property
+    def order(self) -> tuple[str, tuple[int, ...]]:
+        """What ranks are put in order by: 10 comes after 9."""
+        return self.key, tuple(int(number) for number in _NUMBER.findall(self.name))
+
+
+def rank_of(path: str) -> Rank:
+    """Through which rank's folder a path leads; without a name where through none."""
+    match = _RANKED.fullmatch(path) if "rank_" in path else None
+    return Rank(*match.groups("")) if match else Rank("", "")
+
+
+def has_ranks(place: str) -> bool:
+    """Whether a place is one in which folders of ranks are, by its path."""
+    *above, name = place.rstrip("/").split("/")
+    return not rank_of(f"{place}/").name and (
+        name in _KEYS | _SERVERS or not _KEYS.isdisjoint(above)
+    )
 
 
 class Factors(NamedTuple):
@@ -116,6 +159,30 @@ def index_for(data: bytes, folder: str) -> bytes:
         return data  # nor would vLLM write it so
     path = os.fsencode(above)
     return _INDEXED.sub(lambda m: b"'%b',%b'%b%b'" % (m[1], m[2], path, m[1]), data)
+
+
+def merged(there: bytes, new: bytes, exists: Callable[[str], bool]) -> bytes | None:
+    """A list of pieces with those of another that it lacks and that exist, by their names; the very
+    same bytes where it lacks none. None where one of them is no list as vLLM or SGLang writes it.
+    """
+    own, other = _entries(there), _entries(new)
+    if own is None or other is None:
+        return None
+    names = {key: map(os.fsdecode, _ARTIFACT.findall(value)) for key, value in other.items()}
+    more = {key: other[key] for key in other.keys() - own if all(map(exists, names[key]))}
+    if not more:
+        return there
+    texts = (b"%b: %b" % pair for pair in [*own.items(), *sorted(more.items())])
+    return b"{   " + b",\n    ".join(texts) + b"}"
+
+
+def _entries(data: bytes) -> dict[bytes, bytes] | None:
+    """What a list says of each of its pieces; None of what is no list."""
+    begin = re.match(rb"\{\s{0,9}", data)
+    found, entry = dict[bytes, bytes](), begin
+    while entry and entry.end() < len(data) and (entry := _ENTRY.match(data, entry.end())):
+        found[entry[1]] = entry[2]
+    return found if entry and found and entry[3].startswith(b"}") else None
 
 
 def listed_in(data: bytes) -> set[str]:

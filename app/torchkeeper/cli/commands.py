@@ -118,7 +118,10 @@ COMMANDS = {
         lists=True,
     ),
     "warm": Command(
-        FILL, "warming:warm", "compile recipes into a place, then export or publish it"
+        FILL, "fleet:warm", "compile recipes into a place, then export or publish it"
+    ),
+    "fleet": Command(
+        FILL, "fleet:", "keep a cache warm for many machines, as a file says", json=False
     ),
     "recipe": Command(FILL, "warming:", "show, check, write and keep recipes", json=False),
     "verify": Command(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.jits.known import COMPILERS
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import FILTERS
@@ -133,7 +134,8 @@ def _keys(prefix: str = "", **given: object) -> list[str]:
 
 def _filters(**_: object) -> list[str]:
     words = [match[0] for match in map(_OFFERED.match, FILTERS) if match]
-    return [*(f"kind:{kind}" for kind in KINDS), *(word for word in words if word != "kind:")]
+    kinds = *KINDS, *COMPILERS
+    return [*(f"kind:{kind}" for kind in kinds), *(word for word in words if word != "kind:")]
 
 
 def _profiles(prefix: str = "", **_: object) -> list[str]:

@@ -36,7 +36,8 @@ EXITS = (
         "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
         "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
         "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
-        "profile-no-password", "secret-name",
+        "profile-no-password", "secret-name", "target-unknown", "fleet-unsignable",
+        "fleet-keeps-all",
     )),
     Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read. "
          "Nothing is done.", (
@@ -72,7 +73,8 @@ RUN = (
 BEYOND: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ("places", "ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge",
-         "undo", "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
+         "undo", "recover", "ttl", "config list", "install-desktop", "fleet run", "fleet status",
+         "fleet nodes"), (PARTLY,),
     ),
     **dict.fromkeys(("doctor", "config check"), (PARTLY, ERRORS)),
 }  # fmt: skip

@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured
+from torchkeeper.artifacts.jits.known import COMPILERS
 from torchkeeper.cli import contract, hosts, looking, output, screen, vllm
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
@@ -286,9 +287,11 @@ def _follow(asker: Asker, finding: Finding) -> None:
 
 def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
     for (place, kind, torch, changed, verdict), one in heard.groups_of.items():
+        compiler = kind if kind in COMPILERS else None
         output.emit({
-            "place": place, "kind": kind, "torch": torch or None, "age": changed or None,
-            "verdict": verdict or None, **one.counts,
+            "place": place, "kind": "jit" if compiler else kind, "compiler": compiler,
+            "torch": torch or None, "age": changed or None, "verdict": verdict or None,
+            **one.counts,
             **measured(one.bytes + one.apart_bytes, on_disk=False),
             "compile_s": one.compile_s, "timed": one.timed,
         })  # fmt: skip

@@ -104,7 +104,7 @@ def tell(live: Live, rows: Sequence[VariantFinding], failed: Sequence[VariantFin
         output.complain(error := error_of(row))
         _say_uncached(live.uncached.get(row["index"], ()))
         if error.code not in _SAYS_ALL:
-            _say_log(row.get("log") or [])
+            say_log(row.get("log") or [])
     if len(failed) > most:
         output.warn(f"and {len(failed) - most:,} more that failed; --verbose has them all")
 
@@ -120,7 +120,7 @@ def _say_uncached(graphs: Sequence[Uncached]) -> None:
         output.note(printable(f"  {graph['id']}  {graph['name']}: {causes.bypassed(graph)}"))
 
 
-def _say_log(log: Sequence[str]) -> None:
+def say_log(log: Sequence[str]) -> None:
     if log:
         output.note("  the end of its log:")
     for text in log if screen.now.verbose else log[-_TAIL:]:
@@ -235,4 +235,4 @@ class Live:
     def say_tail(self) -> None:
         """The end of the log of a job that failed as a whole."""
         if not self._json:
-            _say_log(list(self._log))
+            say_log(list(self._log))

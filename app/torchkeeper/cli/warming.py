@@ -85,8 +85,9 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
         "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
-    looking.add_into(command, looking.folder)
-    add("--jobs", metavar="N", type=_jobs, default=1, help="the number of variants at a time, as "
+    add("--into", metavar="PLACE", type=looking.place, required=True, help="the cache folder to "
+        "fill; ssh://HOST/PATH is one on another machine")  # fmt: skip
+    add("--jobs", metavar="N", type=_jobs, help="the number of variants at a time, as "
         "far as cores and memory allow; by default one")  # fmt: skip
     add("--only", metavar="VARIANT", action="append", help="only this variant, by its name or its "
         "number in --dry-run; may be given several times")  # fmt: skip
@@ -132,6 +133,10 @@ def ways(args: argparse.Namespace) -> Compiling:
 
 def warm(args: argparse.Namespace) -> int:
     """torchkeeper warm; done where every variant is warm, and went where it should."""
+    try:
+        args.into = looking.folder(args.into)
+    except argparse.ArgumentTypeError as error:
+        raise output.misuse(f"argument --into: {error}.") from None
     paths = recipes.chosen(args.recipes)
     params: WarmParams = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
@@ -350,7 +355,8 @@ def _export(args: argparse.Namespace) -> Went:
 
 def _publish(args: argparse.Namespace) -> Went:
     if far.is_far(args.into):
-        about = {"source": args.into, "target": args.publish, "filter": "", "alone": False}
+        about = {"source": args.into, "target": args.publish, "filter": "", "alone": False,
+                 "usable": None}  # fmt: skip
         across = argparse.Namespace(**{**vars(args), **about, "replace": False, "direct": False})
         answer, asker = crossing.copied(across)
     else:

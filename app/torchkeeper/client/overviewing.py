@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts import entry
+from torchkeeper.artifacts.jits.known import COMPILERS
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.say import version
 from torchkeeper.stores.names import scheme_of
@@ -133,8 +134,11 @@ class PlaceTold:
         return self.problem is not None and not self.left_out
 
 
+#: What kinds are told apart by: entries of the kind jit by their compiler, where that is known.
+_OF_JIT = entry.KINDS.index("jit")
+KINDS = (*entry.KINDS[:_OF_JIT], *COMPILERS, *entry.KINDS[_OF_JIT:])
 #: The values of dimensions in their order; places have that in which they were told.
-_ORDERS = {"kind": entry.KINDS, "age": AGES, "verdict": (*entry.VERDICTS, "")}
+_ORDERS = {"kind": KINDS, "age": AGES, "verdict": (*entry.VERDICTS, "")}
 #: A group: its value in each of DIMENSIONS.
 _Key = tuple[str, str, str, str, str]
 
@@ -159,9 +163,10 @@ class Overview:
     def _add_group(self, row: GroupRow) -> None:
         # A newer engine may know more kinds, ages and verdicts.
         kind, age, verdict = row["kind"], row["age"], row["verdict"]
+        kind = kind if kind in entry.KINDS else "unknown"
         key = (
             row["place"],
-            kind if kind in entry.KINDS else "unknown",
+            row["compiler"] if kind == "jit" and row["compiler"] in COMPILERS else kind,
             row["torch"],
             age if age in AGES else "",
             verdict if verdict in entry.VERDICTS or not verdict else "unknown",

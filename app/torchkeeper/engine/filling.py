@@ -32,7 +32,8 @@ def fill(session: Session, params: msg.FillParams, report: Report) -> msg.FillRe
     """Compile, and write what that added to the bundle ``output``. Cancelled, it writes what was
     done by then. Rows say what is in it (FillRow). Raises Problem for what holds for all variants.
     """
-    from torchkeeper.warm.supervise import placed, warm
+    from torchkeeper.warm.sent import placed
+    from torchkeeper.warm.supervise import warm
 
     output, cut, rows = path_of(params["output"]), False, Rows(report)
     torch = device = ""
@@ -70,7 +71,7 @@ def fill(session: Session, params: msg.FillParams, report: Report) -> msg.FillRe
 def prove(session: Session, params: msg.ProveParams, report: Report) -> msg.ProveResult:
     """Verify what the seeds hold, and nothing else, by one run with it."""
     from torchkeeper.engine.variants import explainer
-    from torchkeeper.warm.supervise import placed
+    from torchkeeper.warm.sent import placed
     from torchkeeper.warm.verify import verify
 
     with _seeded(session, params, report) as place, placed(params, True) as recipes:

@@ -65,6 +65,10 @@ _MAX_TEXT = 60_000
 _MAX_NAMES = 500
 
 
+#: Why a place is one that may have ranks.
+_RANKED = frozenset({"vllm", "SGLang"})
+
+
 def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesResult:
     found = places.find()
     paths = {place.path for place in found}
@@ -72,6 +76,8 @@ def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesR
     for place in [*found, *more]:
         report.check()
         row: msg.PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
+        if place.reason in _RANKED and (ranks := places.ranks(place.path)):
+            row["ranks"] = ranks
         scheme = scheme_of(place.path)
         if params.get("sizes") and place.exists and scheme.local:
             try:
@@ -295,7 +301,8 @@ def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
 
 
 def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling.WarmResult:
-    from torchkeeper.warm.supervise import placed, warm
+    from torchkeeper.warm.sent import placed
+    from torchkeeper.warm.supervise import warm
 
     with placed(params) as recipes:
         return warm({**params, "recipes": recipes}, report)
@@ -305,7 +312,7 @@ def verify_(
     session: Session, params: compiling.VerifyParams, report: Report
 ) -> compiling.VerifyResult:
     from torchkeeper.engine.variants import explainer
-    from torchkeeper.warm.supervise import placed
+    from torchkeeper.warm.sent import placed
     from torchkeeper.warm.verify import verify
 
     explain = explainer(session, params["place"], report)

@@ -284,9 +284,10 @@ def overview(session: Session, params: msg.OverviewParams, report: Report) -> ms
     """What the places ``places`` hold, as groups, and what of it could go.
 
     Of the rows of groups a kind counts in one: ``torch`` is "" where nothing tells, ``age`` one of
-    summing.AGES or "" where no time is kept, ``verdict`` "" of what was not judged. The others
-    (``reclaim``) say as ``Dead.told`` for each reason of stores.dead what would come free, once for
-    the first that an entry has, "trash", and "total", without what is in the trash.
+    summing.AGES or "" where no time is kept, ``verdict`` "" of what was not judged, ``compiler``
+    one of jits.COMPILERS or "". The others (``reclaim``) say as ``Dead.told`` for each reason of
+    stores.dead what would come free, once for the first that an entry has, "trash", and "total",
+    without what is in the trash.
 
     Each place is also a finding ``looked`` when it is done, and ``looking`` when it is begun. One
     that is another's, or lies in one, is left out: "place-same" and "place-within"; but where
@@ -496,16 +497,17 @@ def _nothing(place: str) -> msg.PlaceLooked:
 
 
 def _found_in(place: str, store: Store, sums: Sum) -> Found:
+    groups = sums.groups.items()
     rows: list[msg.GroupRow] = [
         {
             "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
             **tallied(int(count), kind), **measured(int(size), on_disk=False),
-            "compile_s": seconds, "timed": int(timed),
+            "compile_s": seconds, "timed": int(timed), "compiler": compiler,
         }
-        for (kind, torch, age, verdict), (count, size, seconds, timed) in sums.groups.items()
+        for (kind, torch, age, verdict, compiler), (count, size, seconds, timed) in groups
     ]  # fmt: skip
     sizes: dict[str, tuple[int, int]] = {}
-    for (kind, *_), (count, size, *_) in sums.groups.items():
+    for (kind, *_), (count, size, *_) in groups:
         before = sizes.get(kind, (0, 0))
         sizes[kind] = before[0] + int(count), before[1] + int(size)
     told: msg.PlaceLooked = {**_nothing(place), **holds(sizes), **store.room()}

@@ -71,7 +71,7 @@ class Operation(NamedTuple):
     proves: its result says whether what it was asked about is ``good``.
     repeats: with the same parameters it does the same once more.
     bundles: what it leaves is a bundle, wherever that is.
-    trashes: it moves to the trash of its place; its result has the receipt that undoes that.
+    undoable: its result has the receipt that undoes what it did to its place, if there is one.
     untrashes: it takes out of the trash, so that a purge before it is none to undo any more.
     entry_rows: its rows are entries (``artifacts.entry``).
     placed_rows: its rows are the kind and path of each entry that it puts there.
@@ -91,7 +91,7 @@ class Operation(NamedTuple):
     proves: bool = False
     repeats: bool = False
     bundles: bool = False
-    trashes: bool = False
+    undoable: bool = False
     untrashes: bool = False
     entry_rows: bool = False
     placed_rows: bool = False
@@ -112,6 +112,13 @@ class Operation(NamedTuple):
         module = importlib.import_module(f"torchkeeper.engine.messages.{self.messages}")
         name = "".join(part.capitalize() for part in self.name.split("_")) + what
         return getattr(module, name)
+
+    @property
+    def at_home(self) -> bool:
+        """Whether only an engine of the app does it, with the app's own packages, on this machine
+        wherever its places are.
+        """
+        return self.package == "fleet"
 
     @property
     def warms(self) -> bool:
@@ -175,9 +182,9 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(EXPORT, "bundles.export_", Ends.BACK, "output", repeats=True, bundles=True,
                   owned=(Owned("place", only_servers=True),)),
         Operation(IMPORT, "bundles.import_", Ends.BACK, "into", brings_code=True, fills=True,
-                  repeats=True, placed_rows=True, owned=(Owned("into"),)),
+                  repeats=True, undoable=True, placed_rows=True, owned=(Owned("into"),)),
         Operation(COPY, "copying.copy_", Ends.BACK, "into", brings_code=True, fills=True,
-                  repeats=True, placed_rows=True,
+                  repeats=True, undoable=True, placed_rows=True,
                   owned=(Owned("place", only_servers=True), Owned("into"))),
         Operation(TARGET, "bundles.target"),
         Operation(CACHES, "bundles.caches"),
@@ -191,7 +198,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     "dead": (
         Operation(PLAN_PURGE, "purging.plan_purge", entry_rows=True),
         Operation(SUGGEST, "overviewing.suggest"),
-        Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
+        Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, undoable=True),
         Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
                   placed_rows=True),
         Operation(TRASH, "operations.trash"),

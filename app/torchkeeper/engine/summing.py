@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import KINDS, counted, measured, tallied
+from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, chosen_of, place_of
 from torchkeeper.stores.describe import Described
@@ -21,8 +22,8 @@ AGES = (("day", 86_400.0), ("week", 604_800.0), ("month", 2_592_000.0), ("quarte
         ("older", math.inf))  # fmt: skip
 #: Versions of torch that are told apart in a place; what payloads claim may be any text.
 _TORCHES, _LENGTH = 200, 80
-#: kind, torch, age, verdict.
-Group = tuple[str, str, str, str]
+#: kind, torch, age, verdict, and which compiler's it is (``jits.COMPILERS``), "" for other kinds.
+Group = tuple[str, str, str, str, str]
 
 
 class Sum:
@@ -39,7 +40,8 @@ class Sum:
     def add(self, one: Described, verdict: str | None = None) -> None:
         """One entry more. Graphs come before what names them."""
         entry = one.entry
-        group = entry.kind, self._torch(entry.torch), self._age(entry.mtime), verdict or ""
+        by = jits.compiler(entry.name) if entry.kind == "jit" else ""
+        group = entry.kind, self._torch(entry.torch), self._age(entry.mtime), verdict or "", by
         told = self.groups.setdefault(group, [0, 0, 0.0, 0])
         told[0] += 1
         told[1] += entry.size
@@ -56,7 +58,7 @@ class Sum:
 
     def add_unread(self, kind: str, size: int) -> None:
         """One of which only its key is known."""
-        told = self.groups.setdefault((kind, "", "", ""), [0, 0, 0.0, 0])
+        told = self.groups.setdefault((kind, "", "", "", ""), [0, 0, 0.0, 0])
         told[0] += 1
         told[1] += size
 
@@ -71,7 +73,10 @@ class Sum:
         if mtime is None:
             return ""
         age = self._now - mtime
-        return next((name for name, limit in AGES if age < limit), AGES[-1][0])
+        for name, limit in AGES:
+            if age < limit:
+                return name
+        return AGES[-1][0]
 
 
 def add_up(session: Session, params: SumParams, report: Report) -> SumResult:

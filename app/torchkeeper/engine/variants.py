@@ -55,7 +55,8 @@ def variants(_: Session, params: VariantsParams, report: Report) -> VariantsResu
     before torch, or anything of the user's, is imported. Raises Problem as ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
-    from torchkeeper.warm.supervise import checked, placed, unbuildable, uncompilable
+    from torchkeeper.warm.sent import placed
+    from torchkeeper.warm.supervise import checked, unbuildable, uncompilable
 
     # What goes into no place at all is looked at in the same way as what goes into one.
     into = params.get("into", "/")

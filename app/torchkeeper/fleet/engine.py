@@ -16,6 +16,8 @@ class FleetEngine(Engine):
 
     _alone: ClassVar[tuple[str, ...]] = ("-I",)
 
-    def __init__(self) -> None:
-        named = {VARIABLE: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
+    def __init__(self, python: str | None = None) -> None:
+        """python: the interpreter of this machine, where a request names none."""
+        python = python or os.environ.get(VARIABLE)
+        named = {VARIABLE: python} if python else {}
         super().__init__(env=named)

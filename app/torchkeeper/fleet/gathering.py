@@ -73,14 +73,17 @@ class Gathering:
         """Whether the place holds entries of a kind at all."""
         return not self._scheme.remote_cache or kind in remote.KINDS
 
-    def usable(self, facts: Env, file: str) -> bool:
-        """Write what an environment can use of the place to a bundle; whether that is anything.
-        Raises UserError.
+    def usable(self, facts: Env | None, file: str) -> bool:
+        """Write what an environment can use of the place to a bundle, or without one the kernels of
+        Triton, which are looked up without their GPU; whether that is anything. Raises UserError.
         """
         if not self.there():
             return False
-        name = str(facts.get("executable") or facts["python"])
-        self._call(KNOW, {"python": name, "env": facts})
+        select: dict[str, object] = {"filter": "kind:triton"}
+        if facts:
+            name = str(facts.get("executable") or facts["python"])
+            self._call(KNOW, {"python": name, "env": facts})
+            select = {"fits": True, "envs": [name]}
         made, machine = file, far.machine_of(self.into)
         if machine:
             from torchkeeper.client.engines import ferry
@@ -88,7 +91,7 @@ class Gathering:
             made = ferry.name(machine)
         asked = {
             "place": self.into, "output": made, "needs": True, "secrets": "allow",
-            "select": {"fits": True, "envs": [name]}, "builders": carrying.builders(facts),
+            "select": select, "builders": carrying.builders(facts),
         }  # fmt: skip
         result = self._call(EXPORT, asked)
         if machine and result["entries"]:

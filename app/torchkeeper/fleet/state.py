@@ -71,21 +71,25 @@ class State:
             data = whole.read(path, _MOST)
         # A line that was being written when the power went is none.
         for line in data.split(b"\n"):
-            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            with contextlib.suppress(
+                ValueError, TypeError, KeyError, AttributeError, RecursionError
+            ):
                 self._take(json.loads(line))
 
     def _take(self, told: Mapping[str, Any]) -> None:
         if "came" in told:
             unit = str(told["came"])
+            if not unit.isalnum():
+                return
+            cells = {str(ident): Done(**one) for ident, one in told["cells"].items()}
             self.new[unit] = frozenset((str(kind), str(key)) for kind, key in told["new"])
             if told.get("bundle"):
                 self.pending[unit] = os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
-            for ident, one in told["cells"].items():
-                self.done[str(ident)] = Done(**one)
+            self.done.update(cells)
         elif "merged" in told:
             self.pending.pop(str(told["merged"]), None)
         elif "proved" in told:
-            self.done[told["proved"]] = Done(**told["as"])
+            self.done[str(told["proved"])] = Done(**told["as"])
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

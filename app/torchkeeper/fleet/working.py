@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.client.words.problems import UserError
@@ -57,14 +57,21 @@ class Work:
         self._places, self._do, self._lost, self._failed = places, do, lost, failed
         self._stop, self._prefers = stop, prefers
         self._changed = threading.Condition()
-        self._groups = dict[str, deque[Waiting]]()
-        self._running = 0
+        #: What waits, by its kind and its group: the longest group first, as what is last should be
+        #: short.
+        self._groups = dict[str, dict[str, deque[Waiting]]]()
+        #: Units that run, and cells that are neither done nor failed for good.
+        self._running = self._left = 0
         self._gone = set[str]()
         #: Seconds that cells took, and how many.
         self._spent, self._done = 0.0, 0
         self.error: BaseException | None = None
-        for cell in cells:
-            self._groups.setdefault(cell.group, deque()).append(Waiting(cell))
+        cells = list(cells)
+        sizes = Counter(cell.group for cell in cells)
+        cells.reverse()  # each is put before the others
+        for cell in sorted(cells, key=lambda one: -sizes[one.group]):
+            self._put(Waiting(cell))
+            self._left += 1
 
     def work(self) -> None:
         """Until nothing is left that a node could do. Raises what a unit raised that is nobody's
@@ -82,9 +89,8 @@ class Work:
         if self.error:
             raise self.error
         if not self._stop.is_set():
-            for group in self._groups.values():
-                for one in group:
-                    self._failed(one.cell, one.failed_on)
+            for one in self._waiting():
+                self._failed(one.cell, one.failed_on)
 
     def _serve(self, place: Place) -> None:
         losses = 0
@@ -125,8 +131,9 @@ class Work:
         finally:
             with self._changed:
                 self._running -= 1
+                self._left -= len(some) - len(left)
                 for one in reversed(list(left.values())):
-                    self._groups.setdefault(one.cell.group, deque()).appendleft(one)
+                    self._put(one)
                 self._changed.notify_all()
 
     def _next(self, place: Place) -> list[Waiting]:
@@ -144,21 +151,32 @@ class Work:
     def _hope(self) -> bool:
         """Whether a node that is still there could do something that waits."""
         here = [one for one in self._places if one.name not in self._gone]
-        waiting = (one for group in self._groups.values() for one in group)
-        return any(self._fits(one, place, False) for one in waiting for place in here)
+        return any(self._fits(one, place, False) for one in self._waiting() for place in here)
+
+    def _waiting(self) -> Iterator[Waiting]:
+        return (one for groups in self._groups.values() for x in groups.values() for one in x)
+
+    def _put(self, one: Waiting) -> None:
+        """Have a cell wait, before the others of its group."""
+        groups = self._groups.setdefault(one.cell.kind, {})
+        groups.setdefault(one.cell.group, deque()).appendleft(one)
 
     def _take(self, place: Place) -> list[Waiting]:
         slots = sum(one.node.slots for one in self._places if one.name not in self._gone)
-        waiting = sum(map(len, self._groups.values()))
-        most = self._most(-(-waiting // max(slots, 1)))
+        most = self._most(-(-self._left // max(slots, 1)))
         for exact in (True, False):
-            # The longest group first: what is last should be short.
-            for name, group in sorted(self._groups.items(), key=lambda one: -len(one[1])):
-                fit = [one for one in group if self._fits(one, place, exact)][:most]
-                if fit:
-                    taken = {id(one) for one in fit}
-                    self._groups[name] = deque(one for one in group if id(one) not in taken)
-                    return fit
+            for kind in (place.kind, ""):
+                groups = self._groups.get(kind, {})
+                for name, group in groups.items():
+                    taken, passed = list[Waiting](), list[Waiting]()
+                    while group and len(taken) < most:
+                        one = group.popleft()
+                        (taken if self._fits(one, place, exact) else passed).append(one)
+                    group.extendleft(reversed(passed))
+                    if not group:
+                        del groups[name]
+                    if taken:
+                        return taken
         return []
 
     def _fits(self, one: Waiting, place: Place, exact: bool) -> bool:

@@ -34,6 +34,8 @@ class Situation(NamedTuple):
     environment_has_torch: bool = False
     environment_added: bool = False
     environment_used: bool = False
+    #: Whether a target of fleets is marked in the sidebar.
+    target: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is no entry is shown among the others.
@@ -63,7 +65,7 @@ class Situation(NamedTuple):
     job_fruit: bool = False
     #: The path of the place that is shown, or its name where it is a server.
     path: str = ""
-    #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
+    #: What undo is of: purge of 12 entries, 3.4 MB on disk; empty where that is not known.
     undoable: str = ""
     #: What undo does instead.
     offered: str = ""
@@ -212,6 +214,9 @@ ACTIONS = (
          _n("The theme, notifications, whom you trust, and where Torchkeeper keeps things")),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
          _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
+    Spec("fleet-warm", _n("W&arm on several machines…"), "fleet", "Ctrl+Shift+M", "cache", 0,
+         _n("Compile on several machines at once, gather it in one place, and prove it"),
+         "places targets"),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
          _n("Run a recipe on a copy of the cache: does it still hit, and how fast is it?"),
          "places",
@@ -233,11 +238,12 @@ ACTIONS = (
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K", "cache", 1,
          _n("Free disk space: remove stale, broken and unused entries of all places"), "places",
          short=_n("Clean up…")),
-    Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z", "cache", 1,
-         _n("Put back what the last purge took, or what the bar over the page offers"), "places",
+    Spec("undo", _n("&Undo"), "undo", "Ctrl+Z", "cache", 1,
+         _n("Put back what the last purge took, take away what the last import placed, or do what "
+            "the bar over the page offers"), "places",
          when=lambda s: bool(s.undoable or s.offered) or s.can_change_trash,
          about=lambda s: caption(s.offered) or (
-             s.undoable and tr(_n("&Undo purge of {}")).format(s.undoable))),
+             s.undoable and tr(_n("&Undo {}")).format(s.undoable))),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete the purged entries of this place for good; on the overview, of all places"),
          "places",
@@ -295,6 +301,11 @@ ACTIONS = (
          "environments"),
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "", "view", 1,
          _n("Add a Python interpreter to the list of environments, and use it"), "environments"),
+    Spec("add-target", _n("&Add target…"), "fleet", "", "view", 1,
+         _n("Add a machine, a group of them or a cluster to the targets of fleets"), "targets"),
+    Spec("remove-target", _n("&Remove target from list"), "folder-remove", "", "view", 1,
+         _n("Remove the marked target from the list; nothing changes there"), "targets",
+         when=lambda s: s.target),
     Spec("notify", _n("&Notify when a job ends"), "", "", "view", 2,
          _n("Show a notification when a job of over ten seconds ends and the window is not "
             "in front"), on=lambda s: s.notify),
@@ -328,6 +339,9 @@ ACTIONS = (
     Spec("group-age", _n("&Age"), "", "Ctrl+Alt+4", "group", 0,
          _n("Group the entries by age: today, this week and so on"),
          chosen=lambda s: s.grouping == "age"),
+    Spec("group-rank", _n("&Rank"), "", "Ctrl+Alt+5", "group", 0,
+         _n("Group the entries by the rank of a server, such as vLLM’s, that has them"),
+         chosen=lambda s: s.grouping == "rank"),
     Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right", "group", 1,
          _n("Show the entries under all headings"),
          when=lambda s: s.grouping != "none" and s.shown > 0),
@@ -350,6 +364,9 @@ ACTIONS = (
     Spec("doctor", _n("&Health"), "doctor", "Ctrl+6", "go", 0,
          _n("Faults of caches, compilers and settings, and their fixes"), "places",
          on=_shown("doctor"), also="Ctrl+H"),
+    Spec("fleet", _n("Flee&t"), "fleet", "Ctrl+7", "go", 0,
+         _n("Many machines that warm one place: their nodes, cells and proof"),
+         on=_shown("fleet")),
     Spec("compare", _n("&Compare…"), "compare", "", "go", 0,
          _n("The differences between two selected entries; without two, earlier comparisons")),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec
 
-from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 
 if TYPE_CHECKING:
@@ -91,23 +90,26 @@ class Context(NamedTuple):
 
     @property
     def taken(self) -> list[Job]:
-        """What undo brings back: what this session purged last; nothing if it is about a place."""
-        every = self.jobs.purged if self.actions.over != "places" else []
+        """What undo is of: what this session did last; nothing if it is about a place."""
+        every = self.jobs.undoable if self.actions.over != "places" else []
         return every[-1] if every else []
 
-    def undo(self, purges: Sequence[Job]) -> None:
-        """Put back what they took; who asks again meanwhile means those before them."""
-        self.jobs.purged = [one for one in self.jobs.purged if one is not purges]
-        for job in purges:
-            self.operations.undo(str(job.place), job.result["receipt"])
+    def undo(self, done: Sequence[Job]) -> None:
+        """Undo what they did; who asks again meanwhile means those before them."""
+        self.jobs.undoable = [one for one in self.jobs.undoable if one is not done]
+        for job in done:
+            self.operations.undo(str(job.place), job)
 
     @property
     def undoable(self) -> str:
-        """The same in words, or what undo brings back of the place; empty where nobody knows."""
-        if results := [one.result for one in self.taken]:
-            return say.held_of(added(results))
+        """The same in words, or what undo is of in the place; empty where nobody knows."""
+        if taken := self.taken:
+            from torchkeeper.gui.jobs.model import held  # at the start there are no jobs
+
+            return say.done_of(taken[0].did, held(taken))
         trash = self.listing.trash if not self.places.read_only(self.place or "") else None
-        return say.held_of(trash["last"]) if trash and trash["last"] else ""
+        last = trash and trash["last"]
+        return say.done_of(say.undoes(last["undid"]), say.held_of(last)) if last else ""
 
     @property
     def operations(self) -> Operations:

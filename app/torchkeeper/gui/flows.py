@@ -14,13 +14,14 @@ from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
-from torchkeeper.engine.protocol import IMPORT
+from torchkeeper.engine.protocol import FLEET, IMPORT
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job, Selection, Then
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.flow import CompareFlows
+from torchkeeper.gui.pages.fleet.flow import FleetFlows
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import FORM, counted
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
@@ -271,6 +272,7 @@ class Flows(QObject):
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(context, self._open)
         self.comparing = CompareFlows(context)
+        self.fleet = FleetFlows(context, self._open)
         context.operations.succeeded.connect(self._filled)
         context.jobs.finished.connect(self._over)
 
@@ -430,7 +432,11 @@ class Flows(QObject):
 
     def _filled(self, job: Job) -> None:
         """A folder that entries were imported into or copied to is a place from now on."""
-        if job.traits.warms:
+        if job.kind == FLEET and job.place:
+            if self._context.places.row_of(job.place) < 0:
+                bundle = scheme_of(job.place).becomes(job.place) == "bundle"
+                self._context.places.add(job.place, bundle=bundle)
+        elif job.traits.warms:
             self._warmed(job)
         elif job.traits.fills and not job.made_bundle and job.place:
             self._list(job.place)

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.controller import VerdictController
 
 #: The modules of the parts that are made later; loading them is a step each.
-_LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "inspector.pane")
+_LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "inspector.pane",
+          "pages.overview.page")  # fmt: skip
 
 
 class Shell(QMainWindow):
@@ -405,6 +406,8 @@ class Shell(QMainWindow):
             self._more = made = DeferredSidebar(*parts)
             view = made.environments.list.viewport()
             made.menu_asked.connect(lambda at: self.open_menu("environments", view, at))
+            on = made.targets.list.viewport()
+            made.targets_asked.connect(lambda at: self.open_menu("targets", on, at))
         return self._more
 
     @cached_property

@@ -331,7 +331,7 @@ QComboBox QAbstractItemView::item {{ min-height: 26px; padding: 0 6px; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
-QTableView#entries, QListView#places, QListView#goto, QListView#environments,
+QTableView#entries, QListView#places, QListView#goto, QListView#environments, QListView#targets,
 QListView#jobs, QListView#picks, QTableView#rows {{ border: none; border-radius: 0; }}
 QPlainTextEdit#code {{ border-color: {s.base}; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
@@ -344,7 +344,7 @@ QTabBar::tab:hover {{ color: {s.text}; }}
 QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }}
 QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabWidget::tab-bar {{ left: 8px; }}
-QListView#places, QListView#goto, QListView#environments,
+QListView#places, QListView#goto, QListView#environments, QListView#targets,
 QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
 QScrollArea#scrolled, QWidget#scrolledInside {{ background: transparent; border: none; }}
 QScrollArea#moved {{ border: 1px solid transparent; }}

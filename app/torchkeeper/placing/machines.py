@@ -50,7 +50,9 @@ class Machines(Target):
         name = machine or "local"
         try:
             python = interpreters.chosen(self._python, machine)
-            facts: Env = probes.environment(python)
+            facts: Env = probes.probe(python)
+            if not facts.get("triton"):  # which is enough for its kernels
+                facts = probes.environment(python)
         except UserError as e:
             return Node(name, "", 0, None, why=e)
         return Node(name, python, self._slots or 1, facts)

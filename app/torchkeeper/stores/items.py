@@ -124,9 +124,7 @@ class OnDisk:
             yield file
 
 
-def file_of(
-    path: str, about: tuple[int, int, int, int, int, int, float, float, int, bool]
-) -> File:
+def file_of(path: str, about: tuple[int, int, int, int, int, int, float, float, int, bool]) -> File:
     """The File of a path and its NUMBERS."""
     size, seconds, more, allocated, device, inode, used, changed, mode, regular = about
     where, mtime_ns = (device, inode), seconds * SECOND + more
@@ -197,12 +195,10 @@ class Packed(Item):
         self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
         files, start = item.files, len(item.path)
         self._names = _shared(names or tuple([file[0][start:] for file in files]))
+        about = [(x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0))) for x in files]
+        times = [(x[9] or 0.0, x[10]) for x in files]
         packed = [
-            NUMBERS.pack(
-                x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0)), x[9] or 0.0, x[10],
-                *x[5:7],
-            )
-            for x in files
+            NUMBERS.pack(*a, *t, *x[5:7]) for a, t, x in zip(about, times, files, strict=True)
         ]
         self._numbers = numbers or b"".join(packed)
         # Those of few files are known.

@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
+from torchkeeper.artifacts.jits import known as jits
 
 #: Words of a filter, and what they find: for help, completion and the manual.
 FILTERS = {
     "mm": "entries with this text in their name or key",
     '"a b"': "the same; a text with a space needs quotes",
     "kind:fxgraph,triton": "entries of these kinds",
+    "kind:flashinfer": "of the kind jit, those of this compiler",
     "torch:2.9": "made by a torch whose version begins with this",
     "device:cpu": "made for this device",
     "size>10M": "larger than this; also `<`, `>=`, `<=` and `=`, with k, M, G or MiB",
@@ -58,6 +60,8 @@ FIELDS = ("kind", "torch", "device", "is", "owner", "vllm", "size", "age", "file
 #: What a filter is about that asks for the verdict in an environment, and the states that do.
 VERDICT = "verdict"
 _TOLD = frozenset(VERDICTS) - {"broken"}
+#: What it is about where it names one: which compiler's an entry is, only reading it tells.
+COMPILER = "compiler"
 #: What only folders tell.
 OWNER = "owner"
 #: Those that a server is asked for only when somebody wants to know.
@@ -90,7 +94,7 @@ class Query(NamedTuple):
     text: str
     tests: tuple[Mask, ...]
     #: The fields that its terms are about; "" stands for words, which look in names and keys,
-    #: VERDICT for what only a verdict tells.
+    #: VERDICT for what only a verdict tells, COMPILER beside a kind for what names one.
     fields: frozenset[str] = frozenset()
     #: The kinds that it names, other than to leave them out.
     kinds: frozenset[str] = frozenset()
@@ -127,12 +131,17 @@ def parse(text: str, now: float | None = None) -> Query:
         state = field[3].strip('"').lower() if field is not None and name == "is" else ""
         told = state in _TOLD
         fields.add(VERDICT if told else OWNER if state == "foreign" else name)
-        if field is not None and name == "kind" and not match[1]:
-            kinds.update(field[3].strip('"').lower().split(","))
+        of_compiler = False
+        if field is not None and name == "kind":
+            said = set(field[3].strip('"').lower().split(","))
+            of_compiler = not said <= set(KINDS)
+            fields.update([COMPILER] if of_compiler else [])
+            kinds.update(() if match[1] else {*said, "jit"} if of_compiler else said)
         if match[1]:
             known = [_judged] if told else []
             if name in _READ or told or state in ("broken", "orphan"):
                 known.append(_is_read)
+            known += [_has_compiler] if of_compiler else []
             test = _negated(test, known)
         tests.append(test)
         position = match.end()
@@ -142,8 +151,8 @@ def parse(text: str, now: float | None = None) -> Query:
 def unfinished(text: str, at: int) -> bool:
     """Whether what is no filter may become one, if somebody types on at a point of it."""
     before, after = text[:at], text[at:]
-    part = before[len(before.rstrip(string.ascii_letters + "_")) :].lower()
-    known = *KINDS, *VERDICTS, *STATES, *_SIZES, *_AGES, "never"
+    part = before[len(before.rstrip(string.ascii_letters + "_-")) :].lower()
+    known = *KINDS, *jits.COMPILERS, *VERDICTS, *STATES, *_SIZES, *_AGES, "never"
     ends = ["1", "x", '"', 'x"', *(word[len(part) :] for word in known if word.startswith(part))]
     for end in ends:
         with contextlib.suppress(Problem):
@@ -189,6 +198,10 @@ def _is_read(entries: Sequence[Entry]) -> Iterable[bool]:
     return [e.problem not in UNREAD for e in entries]
 
 
+def _has_compiler(entries: Sequence[Entry]) -> Iterable[bool]:
+    return [e.kind != "jit" or bool(jits.compiler(e.name)) for e in entries]
+
+
 def _without_value(token: str) -> str:
     """A word without what may be a secret: whoever reads the error need not see it."""
     return re.sub(r"([:<>=]).*", r"\1…", token.strip(), flags=re.DOTALL)[:80]
@@ -228,10 +241,7 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
 
 def _text_term(token: str, field: str, value: str) -> Mask:
     if field == "kind":
-        kinds = frozenset(value.split(","))
-        if not kinds <= set(KINDS):
-            raise Problem("bad-filter", token=token, why=f"the kinds are {', '.join(KINDS)}")
-        return lambda entries: [e.kind in kinds for e in entries]
+        return _kind_term(token, frozenset(value.split(",")))
     if field == "is":
         if mask := STATES.get(value):
             return mask
@@ -252,6 +262,19 @@ def _text_term(token: str, field: str, value: str) -> Mask:
     if field == "torch":
         return _prefix_term(field, lambda x: _version_matches(x.lower(), value))
     return _prefix_term(field, lambda x: any(d.startswith(value) for d in x.lower().split(",")))
+
+
+def _kind_term(token: str, values: frozenset[str]) -> Mask:
+    kinds = values & set(KINDS)
+    compilers = {jits.compiler_called(value) for value in values - kinds}
+    if "" in compilers:
+        every = *KINDS, *jits.COMPILERS
+        raise Problem("bad-filter", token=token, why=f"the kinds are {', '.join(every)}")
+    if not compilers:
+        return lambda entries: [e.kind in kinds for e in entries]
+    return lambda entries: [
+        e.kind in kinds or (e.kind == "jit" and jits.compiler(e.name) in compilers) for e in entries
+    ]
 
 
 def _is_below(path: str, value: str) -> bool:

@@ -21,7 +21,7 @@ class Compiling(TypedDict, total=False):
     that a variant may take. jobs: processes at a time. each: a single variant that fails does so as
     one of several. settings: texts by variable, as a profile has them, and no other of the
     described settings; they may hold a password. only: the indexes of the variants that are
-    compiled. sent: the path of what recipes from another machine need (``supervise.placed``).
+    compiled. sent: the path of what recipes from another machine need (``sent.placed``).
     trace: the folder that PyTorch's traces of a warm-up go to.
     """
 

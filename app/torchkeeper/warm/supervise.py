@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -19,7 +19,7 @@ from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.masks import applied
-from torchkeeper.stores import parts, places
+from torchkeeper.stores import places
 from torchkeeper.stores.folders import folder
 from torchkeeper.warm import following, processes, sweep
 from torchkeeper.warm.header import check_place
@@ -27,7 +27,7 @@ from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.processes import After
 from torchkeeper.warm.recipes import recipe
 from torchkeeper.warm.recipes.recipe import Variant
-from torchkeeper.warm.shapes import Compiling, SentRecipe, Summed, Warmed, Warming
+from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 from torchkeeper.warm.workers import Crew, Means, accelerator
 
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
@@ -203,36 +203,6 @@ def checked(params: Compiling, place: str) -> Job:
     place = os.path.abspath(place)
     each = params.get("each", False)
     return Job(place, tuple(variants), device, limit, threads, portable, jobs, each, settings)
-
-
-@contextlib.contextmanager
-def placed(params: Compiling, keeps: bool = False) -> Iterator[Sequence[str | SentRecipe] | None]:
-    """The recipes of a request, whose folders are there meanwhile. What came from another machine
-    is a zip, in which each has the name that the request gives instead of a path. keeps: another
-    request needs the zip, too. Raises Problem("place-unwritable").
-    """
-    import zipfile
-
-    recipes = params.get("recipes")
-    if (file := params.get("sent")) is None:
-        yield recipes
-        return
-    # In the engine's own folder, which goes with it whatever happens.
-    folder = tempfile.mkdtemp(prefix="sent-", dir=os.getcwd())
-    try:
-        try:
-            with zipfile.ZipFile(file) as zipped:
-                zipped.extractall(folder)
-            if not keeps:
-                parts.forget(file)
-        except (OSError, zipfile.BadZipFile) as e:
-            raise Problem("place-unwritable", place=folder, why=str(e)) from e
-        yield [
-            one if isinstance(one, str) else {**one, "folder": folder + one["folder"]}
-            for one in recipes or ()
-        ]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def unbuildable(variant: Variant, place: str) -> Problem | None:

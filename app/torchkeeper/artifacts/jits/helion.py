@@ -1,6 +1,7 @@
 """Helion: LocalAutotuneCache.put of helion/autotuner/local_cache.py, and the backward kernels of
 helion/experimental/autodiff.py in 1.5.1. What it tunes for is in the file, not in its name. By
-default it is in PyTorch's folder, ``helion`` there. Below ``triton/<device>`` are Triton's kernels.
+default it is in PyTorch's folder, ``helion`` there. Below ``triton/<device>`` are Triton's kernels
+(layout), below ``cute/<device>`` those of CuTe DSL.
 """
 
 from __future__ import annotations

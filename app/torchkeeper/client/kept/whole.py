@@ -61,6 +61,7 @@ _NOT_A_LIST: dict[str, Text] = {
     "paths": "it is not a list of paths",
     "places": "it is not a list of places",
     "settings": "it is not a list of settings",
+    "targets": "it is not a list of targets",
 }
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
@@ -24,8 +24,8 @@ from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.protocol import MAX_LINE
+from torchkeeper.warm.recipes import faults
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.faults import said
 from torchkeeper.warm.recipes.tables import Tables
 from torchkeeper.warm.shapes import SentRecipe
 
@@ -72,8 +72,16 @@ class RecipeFile:
         return {"name": self.name, "folder": os.path.dirname(self.path), "data": self.data}
 
 
-def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
-    """A recipe's data, None if it is no TOML, and everything that is wrong, by its lines."""
+#: What is wrong with the tables of a file.
+Look = Callable[[object], Sequence[faults.Fault]]
+
+
+def looked_at(
+    text: str, look: Look = recipes.faults
+) -> tuple[Mapping[str, object] | None, list[Fault]]:
+    """A recipe's data, None if it is no TOML, and everything that is wrong, by its lines. look: for
+    another kind of file.
+    """
     if deep := _DEEP.search(text):
         return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", tr(_TOO_DEEP))]
     try:
@@ -87,12 +95,12 @@ def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
         long = _LONG.search(text)
         line = text.count("\n", 0, long.start()) + 1 if long else 1
         return None, [Fault(line, 1, "", tr(_TOO_LONG))]
-    found = recipes.faults(data)
+    found = look(data)
     lines, told = Lines(text if found else ""), list[Fault]()
     for fault in found:
         words = problems.expectation(fault.expected, fault.found, fault.params)
         place = lines.of(fault.where, fault.at_key)
-        told.append(Fault(*place, printable(said(fault.where), 120), printable(words)))
+        told.append(Fault(*place, printable(faults.said(fault.where), 120), printable(words)))
     return data, sorted(told, key=lambda one: (one.line, one.column))
 
 
@@ -124,7 +132,16 @@ def text_in(path: str) -> str:
 def read(path: str) -> RecipeFile:
     """A recipe from a file. Raises UserError as ``text_in``, "recipe-(syntax|program|wrong)"."""
     path = os.path.abspath(path)
-    data, found = looked_at(text_in(path))
+    data = tables(path)
+    stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
+    return RecipeFile(path, str(data.get("name", stem)), recipes.without_faults(data))
+
+
+def tables(path: str, look: Look = recipes.faults, mend: str = "") -> Mapping[str, object]:
+    """The data of a file that nothing is wrong with; look: as of ``looked_at``; mend: what to do
+    about a fault, where it is no recipe. Raises as ``read``.
+    """
+    data, found = looked_at(text_in(path), look)
     if data is None:
         [fault] = found
         params = {"file": path, "line": fault.line, "column": fault.column}
@@ -132,12 +149,11 @@ def read(path: str) -> RecipeFile:
         code = "recipe-program" if path.endswith(".py") else "recipe-syntax"
         raise user_error(code, {**params, "why": why[:1].upper() + why[1:]})
     if found:
-        raise _wrong(path, found)
-    stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
-    return RecipeFile(path, str(data.get("name", stem)), recipes.without_faults(data))
+        raise _wrong(path, found, mend)
+    return data
 
 
-def _wrong(path: str, found: Sequence[Fault]) -> UserError:
+def _wrong(path: str, found: Sequence[Fault], mend: str) -> UserError:
     first = found[0]
     what = tr("{file}, line {line}, is wrong.", file=printable(path), line=str(first.line))
     why = f"{first.where}: {first.text}" if first.where else first.text
@@ -147,7 +163,9 @@ def _wrong(path: str, found: Sequence[Fault]) -> UserError:
         why = "\n".join(map(str, found[:_NAMED]))
         if len(found) > _NAMED:
             why += "\n" + tr("and {n} more", n=len(found) - _NAMED)
-    mend = tr("Correct it; “torchkeeper recipe new” writes an example that says what can be said.")
+    mend = mend or tr(
+        "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
+    )
     params = {"recipe": path, "file": path, "line": first.line}
     return UserError(what, why, mend, code="recipe-wrong", params=params)
 

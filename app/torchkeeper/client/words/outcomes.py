@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.artifacts.sshsig import short_key
-from torchkeeper.client.words import causes, preparing, say, verifying
+from torchkeeper.client.words import causes, fleets, preparing, say, verifying
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.tongue import Text, several, tr
@@ -32,7 +32,7 @@ _BY_NATURE = frozenset({
     "redis-only", "newer-goes", "named-before", "kind-not-in-mega-cache", "part-of-artifact",
     "same-place", "object-torch", "object-python", "object-compiler", "object-libc",
     "object-command", "object-cpu", "object-misclaimed", "object-unproven", "kernel-of-device",
-    "has-secrets", "jit-of-named", "jit-of-default",
+    "has-secrets", "not-usable", "jit-of-named", "jit-of-default",
 })  # fmt: skip
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
@@ -76,6 +76,8 @@ def cancelled(op: str, place: str, partly: str) -> Outcome:
     left = partly or tr("Nothing was left behind.")
     if protocol.traits(op).warms:
         left = tr("What was compiled until then stays; nothing is left half-written.")
+    if op == protocol.FLEET:
+        left = tr("What nodes had done until then stays; the same again goes on from there.")
     if scheme_of(place).keeps_part:
         left = tr("What had arrived stays; the same copy again goes on from there.")
     return Outcome(tr("Cancelled"), [left])
@@ -117,6 +119,7 @@ def went(one: Ended) -> Went:
 _DOING: dict[str, Text] = {
     protocol.WARM: "Warming {place}",
     protocol.VERIFY: "Verifying {place}",
+    protocol.FLEET: "Warming {place} on several machines",
     protocol.PURGE: "Purging {place}",
 }
 
@@ -524,6 +527,13 @@ _OPERATIONS = {
         key=short_key(one.result["signature"]))),
     protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad),
                          lambda one: one.bad < one.variants),
+    protocol.FLEET: _Told(
+        fleets.note, lambda one: Outcome(
+            fleets.title(one.result, bool(one.asked.get("prove"))),
+            [*fleets.lines(one.result, one.place), *_took(one)]),
+        lambda one: f"{fleets.title(one.result, bool(one.asked.get('prove')))}.",
+        lambda one: not fleets.is_good(one.result, bool(one.asked.get("prove"))),
+        lambda one: bool(one.result["compiled"] or one.result["there"])),
     protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
                            lambda one: not one.result["good"], lambda _: False),
     protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),

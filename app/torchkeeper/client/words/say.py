@@ -171,6 +171,16 @@ def held_of(told: Mapping[str, object]) -> str:
     return f"{held({'entries': entries})}, {measured(told)}; {rest}" if entries else rest
 
 
+def undoes(undid: str) -> str:
+    """What is undone, "purge" or "import", in a word."""
+    return tr("import") if undid == "import" else tr("purge")
+
+
+def done_of(did: str, some: str) -> str:
+    """What was done, and to how much: purge of 12 entries, 3.1 MB on disk."""
+    return tr("{done} of {some}", done=did, some=some)
+
+
 def number(told: Mapping[str, object], name: str) -> int:
     """How many a result or a finding has of something, or lists; 0 where it says nothing of it."""
     value = told.get(name)
@@ -252,8 +262,12 @@ def use_names(on: bool) -> None:
 
 
 def kind_words(kind: str) -> str:
-    """The name of a kind; what is none is called as it is."""
-    return tr(_NAMES[kind]) if kind in _NAMES else kind
+    """The name of a kind, or of a compiler of the kind jit; what is none is called as it is."""
+    if kind in _NAMES:
+        return tr(_NAMES[kind])
+    from torchkeeper.artifacts.jits.known import COMPILERS  # few commands name one
+
+    return COMPILERS.get(kind, kind)
 
 
 def called(kind: object) -> str:

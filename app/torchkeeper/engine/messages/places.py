@@ -26,9 +26,12 @@ class _PlacesRow(TypedDict):
 
 
 class PlacesRow(_PlacesRow, total=False):
-    """A ``stores.places.Place``, and what it holds, where that was looked at; problem: why not."""
+    """A ``stores.places.Place``, and what it holds, where that was looked at; problem: why not.
+    ranks: the names of those in the folder of a key of vLLM's.
+    """
 
     problem: str
+    ranks: list[str]
     owners: list[Owned] | None
     entries: int
     locks: int
@@ -133,13 +136,16 @@ class OverviewParams(_OverviewParams, total=False):
 
 @final
 class GroupRow(Sized):
-    """How much of a place is alike; age: one of ``summing.AGES``, or empty."""
+    """How much of a place is alike; age: one of ``summing.AGES``, or empty. compiler: whose it is,
+    of the kind jit, or empty.
+    """
 
     place: str
     kind: str
     torch: str
     age: str
     verdict: str
+    compiler: str
     compile_s: float
     timed: int
 

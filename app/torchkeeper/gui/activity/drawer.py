@@ -32,7 +32,7 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.engine.protocol import FOLLOW, JOBS, RUN
+from torchkeeper.engine.protocol import FLEET, FOLLOW, JOBS, RUN, WARM
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
@@ -456,14 +456,14 @@ class Drawer(QFrame):
         goes_on = job is not None and job.goes_on
         self.follow.setText(self.tr("Follo&w") if running or goes_on else self.tr("Get &result"))
         fruit = (one and one.fruit) or ""
-        warmed = job is not None and job.traits.warms and job.state is State.DONE
+        warmed = job is not None and job.kind == WARM and job.state is State.DONE
         some = job is not None and (
             not job.variants or len(job.variants.bad) < len(job.variants.rows)
         )
         for button, on in (
             (self.cancel_button, job.active if job else there and running),
             (self.follow, there or goes_on),
-            (self.open, bool(fruit) or (job is not None and job.kind == RUN)),
+            (self.open, bool(fruit) or (job is not None and job.kind in (RUN, FLEET))),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
             (self.verify, warmed and some),
             (self.undo, job is not None and self._can_undo(job)),
@@ -527,10 +527,9 @@ class Drawer(QFrame):
             self._context.engines.ask(FOLLOW, params, ended, python=machine)
 
     def _can_undo(self, job: Job) -> bool:
-        if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
-            return False
         later = (x for x in self._jobs.jobs if x.id > job.id and x.place == job.place)
-        return not any(x.traits.trashes or x.traits.untrashes for x in later)
+        gone = any(x.traits.undoable or x.traits.untrashes for x in later)
+        return job.receipt is not None and not gone
 
     def _open(self) -> None:
         # What is opened is to be seen.
@@ -539,7 +538,7 @@ class Drawer(QFrame):
 
     def _undo(self) -> None:
         if (job := self.job) is not None and job.place is not None:
-            self._context.operations.undo(job.place, str(job.result["receipt"]))
+            self._context.operations.undo(job.place, job)
 
     def _save(self) -> None:
         text = self.detail.log.text()

@@ -320,6 +320,7 @@ def asked(job: Job) -> list[tuple[str, str]]:
         (_tr("Into") if job.traits.fills else _tr("Place"), _paths([job.place])),
         (_tr("File"), _paths([params.get("output")])),
         (_tr("Interpreter"), _paths([params.get("python")])),
+        (_tr("On"), _names(params.get("on") or ())),
         (_tr("Recipes"), _names(params.get("recipes") or ())),
         (_tr("Profile"), str(params.get("profile") or "")),
         (_tr("Device"), str(params.get("device") or "")),

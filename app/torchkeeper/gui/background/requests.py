@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QSocketNotifier
 
 from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine
-from torchkeeper.engine.protocol import KNOW, TARGET, Ends, ends
+from torchkeeper.engine.protocol import KNOW, TARGET, Ends, ends, traits
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ def servers_of(request: Request) -> list[str]:
 
 def ways_of(request: Request) -> list[str]:
     """The machines through which its places are reached. Raises as ``machine_of``."""
+    if traits(request.op).at_home:
+        return []  # its engine has ways of its own
     servers = (scheme_of(one).way(one) for one in servers_of(request))
     return [one for one in dict.fromkeys([machine_of(request), *servers]) if one]
 
@@ -165,5 +167,7 @@ def machine_of(request: Request) -> str:
     """The machine whose engine is asked, by the places that are named; "" is this one. Raises
     UserError where they are on several.
     """
+    if traits(request.op).at_home:
+        return ""
     also = _ALSO.get(request.op, ())
     return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *also))

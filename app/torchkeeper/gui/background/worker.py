@@ -362,6 +362,10 @@ class Worker(QObject):
             raise UserError(what, why, "Ask for a new plan.", code="engine-gone")
         if request.shared and self._ahead is not None and not machine:
             return self._take_over(self._ahead)
+        if protocol.traits(request.op).at_home:
+            from torchkeeper.fleet.engine import FleetEngine
+
+            return self._line_of(FleetEngine(request.python), shared=False, aside=False)
         nice = 0 if request.shared else NICE
         engine = Engine(request.python or machine or None, nice=nice)
         return self._line_of(engine, request.shared, request.aside)

@@ -137,15 +137,23 @@ class UndoBar(_Bar):
         self.button = forms.button(self.tr("&Undo"), self.do)
         self._purged = forms.picture("purge", 20, "good")
         self._expiring = forms.picture("queued", 20, "good")
-        parts = self._purged, self._expiring, (text, 1), self.button, self.closer(self.hide)
+        self._imported = forms.picture("import", 20, "good")
+        pictures = self._purged, self._imported, self._expiring
+        parts = *pictures, (text, 1), self.button, self.closer(self.hide)
         self.setLayout(forms.row(*parts, gap=12, margin=(16, 6, 8, 6)))
         return text
 
-    def offer(self, place: str, text: str, then: _Then, verb: str = "", undoes: str = "") -> None:
-        """Offer to undo what went, or ``verb``. undoes: what, where the button does not say it."""
+    def offer(
+        self, place: str, text: str, then: _Then, verb: str = "", undoes: str = "",
+        came: bool = False,
+    ) -> None:  # fmt: skip
+        """Offer to undo what went, or ``came``, or ``verb``. undoes: what, where the button does
+        not say it.
+        """
         self.place, self._then = place, then
         self.text.setText(text)
-        self._purged.setVisible(not verb)
+        self._purged.setVisible(not (verb or came))
+        self._imported.setVisible(came)
         self._expiring.setVisible(bool(verb))
         self.button.setText(verb or self.tr("&Undo"))
         self.button.setAccessibleName(undoes or self.button.text().replace("&", ""))

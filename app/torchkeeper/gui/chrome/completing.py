@@ -13,6 +13,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtWidgets import QToolButton
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Problem
+from torchkeeper.artifacts.jits.known import compiler
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.chrome.picks import Pick, PickList
@@ -124,7 +125,7 @@ class Completing:
                 query = parse(rest)
             except Problem:
                 query = parse("")
-            if field == "kind" and not query.tests:
+            if field == "kind" and not query.tests and "jit" not in self._model.kinds:
                 self.counts = self._model.kinds  # they are counted already
             else:
                 self._slices.start(self._counting(field, by, query), self.complete)
@@ -145,6 +146,9 @@ class Completing:
             if field in _HELD:
                 said = [getattr(entry, field) for entry in entries]
                 found.update(chain.from_iterable(one.split(",") for one in said if one))
+            if field == "kind":
+                names = (entry.name for entry in entries if entry.kind == "jit")
+                found.update(filter(None, map(compiler, names)))
             for value, test in tests.items():
                 found[value] += sum(test(entries))
             yield

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
-from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.gui.context import Context, late
-from torchkeeper.gui.jobs.model import Job, State, state_text
+from torchkeeper.gui.jobs.model import Job, State, held, state_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,22 +141,32 @@ class Following(QObject):
         context, of = self._context, job.traits
         bar = context.undo_bar
         self._resumed(job)
-        if of.trashes and job.place and job.result.get("receipt"):
-            done = job.asked["also"]
-            done.append(job)
-            purged = say.held_of(added([one.result for one in done]))
-            text = self.tr("{} moved to the trash").format(purged)
-            context.jobs.purged = [one for one in context.jobs.purged if one is not done] + [done]
-            undoes = self.tr("Undo purge of {}").format(purged)
-            bar.offer(job.place, text, lambda: context.undo(done), undoes=undoes)
-        elif of.untrashes:
+        if of.untrashes:
             if job.place == bar.place:
                 bar.hide()
-            context.jobs.no_longer_purged(job)
+            context.jobs.no_longer_undoable(job)
+        if job.receipt is not None:
+            self._offer_undo(job)
         if of.untrashes:
             self._making.flows().results.select_back(job)
         elif of.proves:
             self._context.verifications.keep(job)
+
+    def _offer_undo(self, job: Job) -> None:
+        """Offer to undo what a job did, with all that was decided with it."""
+        context, of = self._context, job.traits
+        done: list[Job] = job.asked.get("also", [])
+        done.append(job)
+        some = held(done)
+        if of.undoable:
+            every = context.jobs.undoable
+            context.jobs.undoable = [one for one in every if one is not done] + [done]
+        if of.fills and job.place != context.place:
+            return  # the place that is shown is as it was
+        text = self.tr("{} imported" if of.fills else "{} moved to the trash").format(some)
+        undoes = self.tr("Undo {}").format(say.done_of(job.did, some))
+        bar = context.undo_bar
+        bar.offer(str(job.place), text, lambda: context.undo(done), undoes=undoes, came=of.fills)
 
 
 #: Where it is kept whether this is wanted; it is, until somebody says no.

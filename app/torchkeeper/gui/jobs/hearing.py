@@ -12,6 +12,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
 from torchkeeper.gui.jobs import laps
+from torchkeeper.gui.matrix import cells
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def heard(job: Job, one: Finding) -> str:
         elif "waiting" in one:
             job.now = line
         return line
+    if job.kind == protocol.FLEET and job.cells.hear(one):
+        return _of_fleet(job, one)
     if of.proves and "variants" in one:
         # Several: each has runs of its own, and all of them together no sense as laps.
         job.laps.clear()
@@ -51,6 +54,25 @@ def heard(job: Job, one: Finding) -> str:
     elif "left" in one:
         job.leave(*found.left(one["left"]))
     return line
+
+
+def _of_fleet(job: Job, one: Finding) -> str:
+    if "node" in one:
+        node, error = one["node"], cells.error_of(one["node"]["why"])
+        why = f": {error.what}" if error else ""
+        return _tr("Node {}: {}").format(cells.node_words(node["state"]), node["name"]) + why
+    if "gathered" in one:
+        came = one["gathered"]
+        entries = say.count(came["entries"], "entry", "entries")
+        return _tr("{} came from {}").format(entries, printable(came["node"], 200))
+    if "cell" not in one or one["cell"]["state"] == cells.WAITING:
+        return ""
+    cell = one["cell"]
+    name, error = cells.name_of(cell), cells.error_of(cell.get("problem"))
+    if cell["state"] in cells.AT_WORK:
+        job.now = name
+    why = f": {error.what}" if error else ""
+    return _tr("{}: {}").format(name, cells.short(cell)) + why
 
 
 def _of_variants(job: Job, one: Finding, line: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
 from torchkeeper.client.engines.far import machine_of
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, printable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.jobs.laps import Lap
+    from torchkeeper.gui.matrix.cells import Cells
     from torchkeeper.gui.matrix.variants import Variants
 
 _tr = partial(QCoreApplication.translate, "Jobs")
@@ -71,7 +73,8 @@ class Asked(TypedDict, total=False):
     verified. made_threads: how many threads a bundle was made with. warm: variants that are left
     out, each as its recipe and its name. paths: of the recipes, as they were read; before: for each
     what it is called, and how many of its variants are left out. also: those of the purges begun
-    with it that are done. command: of a program. new: whether the place was not listed before.
+    with it that are done. command: of a program. new: whether the place was not listed before. on:
+    the targets of a fleet; prove: whether its cells are proven; slots: of each node.
     """
 
     device: str | None
@@ -98,6 +101,9 @@ class Asked(TypedDict, total=False):
     receipt: str | None
     command: Sequence[str]
     new: bool
+    on: Sequence[str]
+    prove: bool
+    slots: int | None
 
 
 #: Lines kept of one job's log, and jobs kept in the history.
@@ -126,17 +132,24 @@ def _no_variants() -> Variants:
     return Variants()
 
 
+def _no_cells() -> Cells:
+    from torchkeeper.gui.matrix.cells import Cells
+
+    return Cells()
+
+
 @dataclass(eq=False)
 class Job:
     """One job. kind: the operation. place: what it changes. left: how many entries it did not take;
     the log says which and why, ``reasons`` how many for each reason. now: what it is at. placed:
     kind and path of what an import, a copy or an undo has put there. partly: what was done for
-    good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
-    its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
-    kept of it. there: what it is called on its machine, where it goes on without the connection;
-    over: when it ended there, where that was before anybody here heard of it.
+    good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles;
+    cells: what a fleet does. scratch: a folder that goes with it. flawed: whether some of its
+    variants are not warm. kept_as: its id in the history, once it is there. result: of the
+    operation's type; empty until it is done. graphs: what a program looked up until now; noted:
+    pieces of what it noted; run: what is kept of it. there: what it is called on its machine, where
+    it goes on without the connection; over: when it ended there, where that was before anybody here
+    heard of it.
     """
 
     id: int
@@ -157,6 +170,7 @@ class Job:
     asked: Asked = field(default_factory=Asked)
     laps: list[Lap] = field(default_factory=list)
     variants: Variants = field(default_factory=_no_variants)
+    cells: Cells = field(default_factory=_no_cells)
     scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
@@ -175,6 +189,17 @@ class Job:
     @property
     def traits(self) -> Operation:
         return traits(self.kind)
+
+    @property
+    def receipt(self) -> str | None:
+        """By which what it has done is undone, if it can be; also the undo of an import."""
+        undoable = self.traits.undoable or self.result.get("undid") == "import"
+        return self.result.get("receipt") if undoable and self.place else None
+
+    @property
+    def did(self) -> str:
+        """What is undone of it, in a word or two."""
+        return say.undoes("import" if self.traits.fills else "purge")
 
     @property
     def active(self) -> bool:
@@ -277,11 +302,19 @@ class Job:
             over = sum(lap.seconds is not None for lap in self.laps)
             part = part if self.unit == "steps" and over < len(self.laps) else None
             return (over + (part or 0.0)) / len(self.laps) if over or part else None
+        if self.cells:
+            return self.cells.part(bool(self.asked.get("prove")))
         if self.traits.proves and self.variants:
             over = self.variants.over
             return over / len(self.variants.rows) if over else None
         # Of a single variant nobody knows before it is over.
         return None if self.unit == "variants" and self.total == 1 else part
+
+
+def held(jobs: Sequence[Job]) -> str:
+    """How much some jobs that were decided together have moved or placed."""
+    results = [one.result for one in jobs]
+    return say.held_of(results[0] if len(results) == 1 else added(results))
 
 
 def outcome(job: Job) -> Outcome:
@@ -326,6 +359,10 @@ def far(job: Job) -> list[str]:
         parts.append(lap_text(job))
     elif len(job.variants.rows) > 1 or job.variants.loading:
         parts.append(variants_text(job))
+    elif job.cells:
+        from torchkeeper.client.words import fleets
+
+        parts += fleets.states(job.cells.counts)
     elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
@@ -380,9 +417,8 @@ class JobsModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
-        #: What went to the trash in this session and is still there, by who decided it: the latest
-        #: last.
-        self.purged: list[list[Job]] = []
+        #: What can be undone of what this session did, by who decided it: the latest last.
+        self.undoable: list[list[Job]] = []
         self._last = 0
 
     def rowCount(self, parent: Index | None = None) -> int:
@@ -405,15 +441,15 @@ class JobsModel(QAbstractListModel):
             self._drop(ended[-1])
         return job
 
-    def no_longer_purged(self, by: Job) -> None:
-        """A job has undone what was purged, or has emptied the trash that it was in."""
-        gone = [one for some in self.purged for one in some if one.place == by.place]
+    def no_longer_undoable(self, by: Job) -> None:
+        """A job has undone what was done, or has emptied the trash that it was in."""
+        gone = [one for some in self.undoable for one in some if one.place == by.place]
         if "receipt" in by.asked:
             receipt = by.asked["receipt"] or (gone[-1].result["receipt"] if gone else None)
             gone = [one for one in gone if one.result["receipt"] == receipt]
-        for some in self.purged:
+        for some in self.undoable:
             some[:] = [one for one in some if one not in gone]
-        self.purged = list(filter(None, self.purged))
+        self.undoable = list(filter(None, self.undoable))
 
     def _drop(self, row: int) -> None:
         self.beginRemoveRows(QModelIndex(), row, row)
@@ -451,9 +487,10 @@ class JobsModel(QAbstractListModel):
     ) -> None:  # fmt: skip
         if not job.active:
             return
+        prove = bool(job.asked.get("prove"))
         job.ended, job.state, job.error = job.over or time.time(), state, error
         job.now, job.note, job.result = "", note, result or {}
-        job.flawed = job.traits.warms and bool(job.variants.bad)
+        job.flawed = job.traits.warms and bool(job.variants.bad or job.cells.bad(prove))
         self.touch(job)
         self.finished.emit(job)
 

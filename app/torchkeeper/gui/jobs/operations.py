@@ -91,6 +91,8 @@ class Operations(QObject):
         self._waiting: list[tuple[Job, _Start]] = []
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
+        #: Files that were sent ahead to a machine, once for each job that they are for.
+        self._sent: list[Mapping[str, str]] = []
         #: How the jobs that can be done once more were asked for.
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         #: The words of the programs that were begun here; and the machines that are connected.
@@ -131,6 +133,26 @@ class Operations(QObject):
 
         start = _Start(protocol.WARM, {"into": into, **params}, python=python, steps=steps)
         asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
+        return self._begin(title, into, start, asked)
+
+    def fleet(
+        self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
+        again: bool = False,
+    ) -> Job:  # fmt: skip
+        """Warm recipes on several machines into one place. on: the targets. options: prove, slots,
+        and python: that of this machine. again: also what was proven only in part.
+        """
+        params: dict[str, Any] = {"on": list(on), "into": into, "again": again}
+        params |= {name: options.get(name) for name in ("prove", "slots") if options.get(name)}
+
+        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+            told = yield from self._recipes(job, recipes, "")
+            return (yield from ask(told))
+
+        title = self.tr("Warm {} on several machines").format(_short(into))
+        python = options.get("python") or None
+        start = _Start(protocol.FLEET, params, python=python, steps=steps)
+        asked: Asked = {**options, "recipes": list(recipes), "on": list(on)}
         return self._begin(title, into, start, asked)
 
     def _recipes(
@@ -342,6 +364,8 @@ class Operations(QObject):
         asked: Asked = {"portable": portable, "files": list(files)}
         machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
         header = False
+        if there:
+            self._sent.append(there)
         if named is not None and not machine:
             asked["python"] = named.python
             header = any(about.claims["unportable"] for about in abouts)
@@ -368,7 +392,9 @@ class Operations(QObject):
                 result: Values = yield partial(self._ask, job, whole)
                 return result
             finally:
-                if machine:
+                if at in self._sent:
+                    self._sent.remove(at)
+                if machine and at not in self._sent:  # the last of those that they are sent for
                     self._engines.background(Listener(), ferry.drop, list(at.values()))
 
         title = self.tr("Import {} files").format(f"{len(files):,}")
@@ -432,10 +458,14 @@ class Operations(QObject):
         start = _Start(protocol.MEND, params, engine_of=ticket)
         return self._begin(self.tr("Mend {}").format(_short(place)), place, start)
 
-    def undo(self, place: str, receipt: str | None = None) -> Job:
-        """Put back what the last purge took, or the one of a receipt."""
+    def undo(self, place: str, of: Job | None = None) -> Job:
+        """Undo the last purge or import, or what a job has done."""
+        receipt = of.result.get("receipt") if of is not None else None
         params: dead.UndoParams = {"place": place, "receipt": receipt}
-        title = self.tr("Undo purge of {}").format(_short(place))
+        title = self.tr("Undo in {}")
+        if of is not None:
+            title = self.tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
+        title = title.format(_short(place))
         return self._begin(title, place, _Start(protocol.UNDO, params), {"receipt": receipt})
 
     def empty_trash(self, place: str) -> Job:
@@ -585,6 +615,9 @@ class Operations(QObject):
             told = result.get("variants")
             job.variants.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
+        if result.get("cut"):
+            self._stopped(job, note, result)
+            return
         said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]
         self._jobs.log(job, list(filter(None, dict.fromkeys(said))))
         self._ended(job, State.DONE, note=note, result=result)
@@ -607,11 +640,11 @@ class Operations(QObject):
         if broke and job.goes_on and machine in self._connected:
             self.resume(job)  # it was connected again before this was heard
 
-    def _stopped(self, job: Job) -> None:
-        """It was cancelled; what a server has done until then stays."""
-        if note := outcomes.stopped(job.kind, job.done, job.total):
+    def _stopped(self, job: Job, note: str = "", result: Values | None = None) -> None:
+        """It was cancelled; what a server or a fleet has done until then stays."""
+        if note := note or outcomes.stopped(job.kind, job.done, job.total):
             self._jobs.log(job, [note[:1].upper() + note[1:]])
-        self._ended(job, State.CANCELLED, note=note)
+        self._ended(job, State.CANCELLED, note=note, result=result)
 
     def _ended(
         self, job: Job, state: State, *, note: str = "", result: Values | None = None,
@@ -621,6 +654,7 @@ class Operations(QObject):
         if (kept := self._kept.pop(job.id, None)) is not None:
             self._engines.release(kept)
         job.variants.end(error)
+        job.cells.end()
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
@@ -637,7 +671,10 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[Any]) -> None:
-        if job.traits.placed_rows:
+        if job.kind == protocol.FLEET:
+            job.cells.take(rows)
+            self._jobs.touch(job)
+        elif job.traits.placed_rows:
             job.placed += [(row["kind"], row["path"]) for row in rows]
 
     def _findings(self, job: Job, told: list[Finding]) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.engine.protocol import RUN
+from torchkeeper.engine.protocol import FLEET, RUN
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
@@ -102,6 +102,13 @@ class Results(QObject):
             page = self._context.pages.go("runs")
             assert isinstance(page, RunsPage)
             page.look_at(job)
+            return
+        if isinstance(job, Job) and job.kind == FLEET:
+            from torchkeeper.gui.pages.fleet.page import FleetPage
+
+            fleets = self._context.pages.go("fleet")
+            assert isinstance(fleets, FleetPage)
+            fleets.show_job(job)
             return
         if job is None or (path := job.fruit) is None:
             return

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, Q
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.matrix import variants as phases
+from torchkeeper.gui.matrix.detail import DetailPane, Told
 from torchkeeper.gui.matrix.model import (
     HITS,
     MISSES,
@@ -25,7 +26,6 @@ from torchkeeper.gui.matrix.model import (
 )
 from torchkeeper.gui.matrix.variants import (
     COMPILING,
-    LINES,
     Variants,
     VariantState,
     name_of,
@@ -34,7 +34,6 @@ from torchkeeper.gui.matrix.variants import (
 )
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import CopyKey, Index
-from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 ROW_HEIGHT = 28
@@ -189,31 +188,19 @@ class VariantsPane(QWidget):
         self.bad = QtWidgets.QCheckBox(self.tr("Only what is not &warm"))
         self.bad.setToolTip(self.tr("Show only variants that failed, or that are not found again"))
         self.bad.toggled.connect(self._only_bad)
-        self.name = forms.label("", "heading", wrap=True)
-        self.facts = forms.label("", "muted", wrap=True)
-        self.uncached = forms.label("", "warning", wrap=True, selectable=True)
-        self.uncached.hide()
-        self.notice = Notice()
-        self.log = forms.read_only_text(self.tr("Log of the chosen variant"))
-        self.log.setMinimumHeight(88)
-        self.log.setMaximumBlockCount(LINES)
-        self.log.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
-        hint = self.tr("Copy the result and the log of this variant")
-        self.copy = forms.button(self.tr("Co&py log"), self._copy_log, hint, enter=False)
         hint = self.tr("Close this dialog and edit the text of the recipe")
         self.recipe = forms.button(self.tr("Ed&it recipe…"), self._edit, hint, enter=False)
         self.recipe.hide()
+        copies = self.tr("Copy the result and the log of this variant")
+        self.detail = DetailPane(self.tr("Log of the chosen variant"), copies, self.recipe)
         self._chosen: int | None = None
         #: Whether the user has chosen a variant; before, it is the one that is compiled.
         self._touched = False
-        #: The log that is shown, and how many of its lines had come by then.
-        self._log: list[str] | None = None
-        self._heard = 0
         self._timer = once(self, self._refresh, _EVERY_MS)
         self._lay_out()
         self.view.selectionModel().currentChanged.connect(self._moved)
         self.view.clicked.connect(self._touch)
-        theme.follow(self, self._paint)
+        theme.follow(self, self.view.viewport().update)
 
     def _dress_view(self) -> None:
         view = self.view
@@ -238,15 +225,8 @@ class VariantsPane(QWidget):
 
     def _lay_out(self) -> None:
         head = forms.column(self.legend, self.bad, gap=4)
-        line = forms.row((self.name, 1), self.recipe, self.copy)
-        below = line, self.facts, self.uncached, self.notice, (self.log, 1)
-        self.detail = forms.page(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
         self._layout = forms.column(head, (self.view, _TABLE), self.detail)
         self.setLayout(self._layout)
-
-    def _paint(self) -> None:
-        self.log.setFont(theme.monospace())
-        self.view.viewport().update()
 
     def show_variants(self, variants: Variants) -> None:
         """Show these variants, or what has changed of them; soon, and not each time."""
@@ -319,50 +299,19 @@ class VariantsPane(QWidget):
         self._tell()
 
     def _tell(self) -> None:
-        variant = self.variant
-        self.detail.setEnabled(variant is not None)
-        self.name.setText(name_of(variant, self.model.several) if variant else "")
-        self.facts.setText(told(variant) if variant else "")
-        forms.tell(self.uncached, uncached(variant) if variant else "")
-        if variant is not None and variant.error is not self.notice.error:
-            self.notice.tell(variant.error)
+        variant, said = self.variant, None
+        if variant is not None:
+            name = name_of(variant, self.model.several)
+            full = name_of(variant, True)
+            said = Told(name, told(variant), uncached(variant), variant.error, variant, full)
         bad = variant is not None and variant.ended and not variant.good
         self.recipe.setVisible(variant is not None and bad and bool(self.file_of(variant.recipe)))
-        self._show_log(variant)
-
-    def _show_log(self, variant: VariantState | None) -> None:
-        # Where there is nothing to read, the table has the room.
-        log, heard = (variant.log, variant.heard) if variant is not None else (None, 0)
-        self.log.setVisible(bool(log))
-        said = self.notice.error is not None or not self.uncached.isHidden()
-        self.copy.setVisible(bool(log) or said)
+        log = self.detail.tell(said)
         self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
-        same, fresh = log is self._log, heard - self._heard
-        self._log, self._heard = log, heard
-        if variant is None or (same and not fresh):
-            if not log:
-                self.log.clear()
-            return
-        bar = self.log.verticalScrollBar()
-        follow = bar.value() >= bar.maximum() - 4
-        if same:
-            self.log.appendPlainText("\n".join(variant.lines(fresh)))
-        else:
-            self.log.setPlainText("\n".join(variant.lines()))
-        if follow:
-            bar.setValue(bar.maximum())
 
     def _edit(self) -> None:
         if self.variant is not None and (file := self.file_of(self.variant.recipe)):
             self.edit.emit(file)
-
-    def _copy_log(self) -> None:
-        if (variant := self.variant) is not None:
-            said = str(variant.error).splitlines() if variant.error else []
-            head = [name_of(variant, True), told(variant), *uncached(variant).splitlines()]
-            QGuiApplication.clipboard().setText(
-                "\n".join([*head, *said, "", *variant.lines()]) + "\n"
-            )
 
     def _copy_rows(self) -> None:
         current = self.view.currentIndex()

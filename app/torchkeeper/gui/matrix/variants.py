@@ -110,13 +110,35 @@ class Graph:
     reason: str = ""
 
 
+@dataclass(slots=True, kw_only=True)
+class Log:
+    """The last lines of what something says; None while there are none. heard: how many came one
+    by one.
+    """
+
+    log: list[str] | None = None
+    heard: int = 0
+
+    def hear(self, line: str) -> None:
+        """Keep a line, the last so many."""
+        if self.log is None:
+            self.log = []
+        self.log.append(line[:2000])
+        self.heard += 1
+        if len(self.log) > 2 * LINES:
+            del self.log[:-LINES]
+
+    def lines(self, last: int = LINES) -> list[str]:
+        """The end of it, so many lines at most."""
+        return [printable(line, 2000) for line in (self.log or ())[-min(last, LINES) :]]
+
+
 @dataclass(slots=True)
-class VariantState:
+class VariantState(Log):
     """A variant and what came of it. began: on the clock of time.monotonic, once it is compiled.
     seconds: once it has ended. found, of: its proof, where it has one. unfit: whether a
-    verification does not call it good. graphs, log: None while there is none. heard: lines of the
-    log that came one by one. changed: whether the phases are to be added up again; total: all
-    seconds in them, which is always known.
+    verification does not call it good. graphs: None while there is none. changed: whether the
+    phases are to be added up again; total: all seconds in them, which is always known.
     """
 
     index: int
@@ -137,8 +159,6 @@ class VariantState:
     unfit: bool = False
     error: UserError | None = None
     graphs: dict[str, Graph] | None = None
-    log: list[str] | None = None
-    heard: int = 0
     changed: bool = False
     total: float = 0.0
     _phases: Spent | None = None
@@ -165,19 +185,6 @@ class VariantState:
             self._phases = summed(graph.phases for graph in self.graphs.values())
             self.changed = False
         return self._phases
-
-    def hear(self, line: str) -> None:
-        """Keep a line of its log, the last so many."""
-        if self.log is None:
-            self.log = []
-        self.log.append(line[:2000])
-        self.heard += 1
-        if len(self.log) > 2 * LINES:
-            del self.log[:-LINES]
-
-    def lines(self, last: int = LINES) -> list[str]:
-        """The end of its log, so many lines at most."""
-        return [printable(line, 2000) for line in (self.log or ())[-min(last, LINES) :]]
 
 
 @dataclass

@@ -5,6 +5,6 @@ ENTRIES = "entries"
 #: The page that somebody sees who starts for the first time.
 FIRST = "overview"
 
-PAGES = ("overview", ENTRIES, "runs", "recipes", "settings", "doctor")
+PAGES = ("overview", ENTRIES, "runs", "recipes", "settings", "doctor", "fleet")
 #: A view over whichever of them one comes from: no list has it, and it leads back.
 COMPARE = "compare"

@@ -101,6 +101,10 @@ TERMS: tuple[tuple[str, tuple[Term, ...]], ...] = (
             "A small file that says what to compile: a function and its example inputs, a script, "
             "an eager operator, a Triton kernel. Each combination of its sizes and modes is a "
             "variant. Warm runs recipes ahead of time, so that programs start fast.")),
+        Term("fleet", _n("Fleet"), _n(
+            "Several machines that warm one place together. Each variant is compiled once for each "
+            "kind of machine: that is a cell. What a machine compiled is gathered in the place. A "
+            "cell is proven when another machine finds all of it there, and builds nothing.")),
         Term("bundle", _n("Bundle"), _n(
             "One file of entries (.torchcache) that can be sent to another machine, with a list of "
             "what is in it and who made it. It can be signed. Before one is written, it is "

@@ -37,6 +37,7 @@ class Making(NamedTuple):
         return {
             "overview": self._overview, "compare": self._compare, "runs": self._runs,
             "recipes": self._recipes, "settings": self._settings, "doctor": self._doctor,
+            "fleet": self._fleet,
         }  # fmt: skip
 
     def _overview(self) -> Page:
@@ -83,6 +84,7 @@ class Making(NamedTuple):
         page.beginning.connect(late(lambda: self.flows().recipes.new_recipe))
         page.running.connect(late(lambda: self.flows().run_program))
         page.warming.connect(late(lambda: self.flows().warm))
+        page.spreading.connect(late(lambda: self.flows().fleet.warm))
         page.verifying.connect(late(lambda: self.flows().verify))
         return page
 
@@ -98,6 +100,18 @@ class Making(NamedTuple):
         from torchkeeper.gui.pages.doctor.page import DoctorPage
 
         return DoctorPage(self.context)
+
+    def _fleet(self) -> Page:
+        from torchkeeper.gui.pages.fleet.page import FleetPage
+
+        context, flow = self.context, self.flows().fleet
+        page = FleetPage(context.engines, context.jobs, flow.targets)
+        page.warming.connect(flow.warm)
+        page.cancelled.connect(late(lambda: context.operations.cancel))
+        page.again.connect(flow.again)
+        page.proving.connect(flow.prove)
+        page.opening.connect(flow.open_place)
+        return page
 
     def drawer(self) -> Drawer:
         """The drawer of the jobs."""

@@ -22,6 +22,7 @@ from torchkeeper.gui.sidebar.envlist import EnvironmentList, EnvironmentsPane
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
+from torchkeeper.gui.sidebar.targetlist import TargetsPane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -354,17 +355,22 @@ class DeferredSidebar(QObject):
 
     #: The menu of the environment at the keyboard is asked for, at a point of the list.
     menu_asked = Signal(QPoint)
+    #: The same of the target.
+    targets_asked = Signal(QPoint)
 
     def __init__(
         self, context: Context, sidebar: Sidebar, discovery: Discovery, flows: Flows
     ) -> None:
         super().__init__(context.window)
-        self._context, self._sidebar = context, sidebar
+        self._context, self._sidebar, self._flows = context, sidebar, flows
         here, made = context.machines, context.actions
         self.environments = EnvironmentsPane(here, context.settings)
         adder = self.environments.offer(self.tr("Add an interpreter"), [made["add-interpreter"]])
         sidebar.add(self.environments, adder, self.environments.list)
         self.environments.list.wanted.connect(here.choose)
+        self.targets = TargetsPane(flows.fleet.targets, context.settings)
+        adder = self.targets.offer(self.tr("Add a target"), [made["add-target"]])
+        sidebar.add(self.targets, adder, self.targets.list)
         self.flows = SidebarFlows(context, sidebar, self.environments.list, flows)
         self._overview: OverviewPage | None = None
         self.gauge = Gauge(context, discovery, sidebar.isVisible, self._looking)
@@ -398,6 +404,46 @@ class DeferredSidebar(QObject):
         environments.selectionModel().currentChanged.connect(self._context.update_soon)
         environments.items.modelReset.connect(self._context.update_soon)
         environments.customContextMenuRequested.connect(self._menu)
+        targets = self.targets.list
+        targets.said.connect(self.say)
+        targets.removing.connect(self.remove_target)
+        targets.copying.connect(self._copy_target)
+        targets.selectionModel().currentChanged.connect(self._context.update_soon)
+        targets.items.modelReset.connect(self._context.update_soon)
+        targets.activated.connect(self.warm_fleet)
+        targets.customContextMenuRequested.connect(self._targets_menu)
+
+    def _targets_menu(self, at: QPoint) -> None:
+        shown = self.targets.list
+        if (under := shown.indexAt(at)).isValid():
+            shown.setCurrentIndex(under)
+        self._context.update_now()
+        self.targets_asked.emit(at)
+
+    def warm_fleet(self, *_: object) -> None:
+        """Warm on several machines: at first on what the menu, or the list, was opened for."""
+        one, over = self.targets.list.current, self._context.actions.over
+        if one is not None and (over == "targets" or self.targets.list.hasFocus()):
+            self._flows.fleet.warm(on=[one.name])
+        elif over == "places":
+            self._flows.fleet.warm_here()
+        else:
+            self._flows.fleet.warm()
+
+    def add_target(self) -> None:
+        """Ask for a target, and keep it."""
+        from torchkeeper.gui.dialogs.fleet import TargetDialog
+
+        TargetDialog(self._context.window, self._flows.fleet.targets).open()
+
+    def remove_target(self) -> None:
+        """Take the marked target off the list."""
+        self._flows.fleet.remove_target(self.targets.list.current)
+
+    def _copy_target(self) -> None:
+        if (one := self.targets.list.current) is not None:
+            QGuiApplication.clipboard().setText(one.name)
+            self.say(self.tr("Copied: {}").format(one.name))
 
     def _menu(self, at: QPoint) -> None:
         shown = self.environments.list

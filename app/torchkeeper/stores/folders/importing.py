@@ -29,7 +29,7 @@ from torchkeeper.stores.folders.placed import Record
 from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import CHUNK, File, Item, Offered
-from torchkeeper.stores.pouring import Pouring, Progress, whole
+from torchkeeper.stores.pouring import Pouring, Progress, drop, whole
 from torchkeeper.stores.store import Lost
 from torchkeeper.stores.volume import Volume
 
@@ -396,6 +396,8 @@ class _Placer:
         """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
         OSError for what concerns all.
         """
+        if placing.tells(item):
+            self.arrive()
         mark, written = len(self._journal.steps), None
         try:
             plan = self._target.plan(item, offered, self._pouring)
@@ -487,7 +489,8 @@ class _Placer:
         def written() -> tuple[str, str]:
             self.arriving.make_folders(folder)
             path = self.arriving.temporary(folder)
-            return path, _write(path, offered, item, file, self._pouring, plan.folder)
+            made = plan.merged[1] if plan.merged and plan.merged[0] == target else None
+            return path, _write(path, offered, item, file, self._pouring, plan.folder, made)
 
         try:
             return written()
@@ -496,9 +499,17 @@ class _Placer:
             return written()
 
 
-def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, folder: str) -> str:
-    """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
-    as ``deliver``, and OSError for what concerns the target.
+def _write(
+    path: str,
+    offered: Offered,
+    item: Item,
+    file: File,
+    pour: Pouring,
+    folder: str,
+    made: bytes | None = None,
+) -> str:
+    """Write one file to a path where nothing is, or what was made of it, and check it; returns its
+    sha256. Raises Problem as ``deliver``, and OSError for what concerns the target.
     """
     own = item.kind == "jit"
     executable = file.mode & 0o100 if own else file.name.endswith(".so")
@@ -506,7 +517,11 @@ def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, f
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(path, flags, mode)
     try:
-        digest = placing.deliver(offered, item, file, pour, whole(handle), folder)
+        write = whole(handle)
+        take = write if made is None else drop
+        digest = placing.deliver(offered, item, file, pour, take, folder)
+        if made is not None:
+            write(made)
     finally:
         if file.size >= CHUNK:
             begin_writing(handle)

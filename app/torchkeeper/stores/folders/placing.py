@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton
+from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton, vllm
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.jits import known as jits
 from torchkeeper.artifacts.report import Report
@@ -48,11 +48,13 @@ _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What placing one entry comes to. home: its path in the folder. todo: the files to be written,
-    in order, with their full paths. replaced: those paths that hold something broken. folder: that
-    which files in it name, as the group files of a kernel do, else "". whole: the folder of the
-    files, where that is not there, so that it can appear at once with all that comes into it, else
-    "". there: the digests of the files that are there, by name. listed: the full path of a list,
-    and what is put into it after the files; None for nothing.
+    in order, with their full paths. replaced: those paths that hold something broken, or the list
+    of ``merged``. folder: that which files in it name, as the group files of a kernel do, else "".
+    whole: the folder of the files, where that is not there, so that it can appear at once with all
+    that comes into it, else "". there: the digests of the files that are there, by name. listed:
+    the full path of a list, and what is put into it after the files; None for nothing. merged: the
+    full path of a server's list, and it with what it lacks, which is written instead of what is
+    offered; None for nothing.
     """
 
     home: str
@@ -62,6 +64,7 @@ class Plan:
     whole: str = ""
     there: tuple[tuple[str, str], ...] = ()
     listed: tuple[str, merging.Listed] | None = None
+    merged: tuple[str, bytes] | None = None
 
     @property
     def new(self) -> bool:
@@ -78,13 +81,13 @@ class Plan:
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
-    items = sorted(offered.items(), key=lambda item: (_tells(item), ORDER.index(item.kind)))
+    items = sorted(offered.items(), key=lambda item: (tells(item), ORDER.index(item.kind)))
     last = {item.path: item for item in items if item.kind == "pgo"}
     return [(x, None if last.get(x.path, x) is x else Problem("superseded")) for x in items]
 
 
-def _tells(item: Item) -> bool:
-    """Whether it tells vLLM of others, which it then takes for there."""
+def tells(item: Item) -> bool:
+    """Whether it tells vLLM of others, which it then takes for there: these have to be there."""
     return item.kind == "code" and any(file.name == layout.VLLM_INDEX for file in item.files)
 
 
@@ -118,6 +121,7 @@ class Target:
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
         todo, replaced, there, new = [], [], [], set[str]()
+        merged = None
         if item.kind == "jit":
             self._compilers.check(item, offered)
         tree = layout.in_tree(item.path) and item.kind != "aoti_eager"
@@ -140,7 +144,13 @@ class Target:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))
                     continue
-                if not _surely_broken(item, target):
+                if known and item.kind == "code" and file.name in layout.LISTS:
+                    digest, made = self._merged(item, file, target, offered, pouring)
+                    if made is None:
+                        there.append((file.name, digest))
+                        continue
+                    merged = target, made
+                elif not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
                 replaced.append(target)
             missing_folders(folder if above else os.path.dirname(folder), self.root)
@@ -150,13 +160,39 @@ class Target:
         todo.sort(key=lambda pair: pair[1].endswith(".so"))
         # Where vLLM has a list it has the pieces, too.
         lowest = item.kind in _LOWEST or (item.kind == "jit" and not jits.is_alone(item.path))
-        whole = new.pop() if len(new) == 1 and lowest and not _tells(item) else ""
-        folder = os.path.dirname(todo[0][1]) if todo and _tells(item) else ""
+        whole = new.pop() if len(new) == 1 and lowest and not tells(item) else ""
+        folder = os.path.dirname(todo[0][1]) if todo and tells(item) else ""
         home = self._home(item, inner, item.path)
-        return Plan(home, tuple(todo), frozenset(replaced), folder, whole, tuple(there), listed)
+        files, gone = tuple(todo), frozenset(replaced)
+        return Plan(home, files, gone, folder, whole, tuple(there), listed, merged)
 
     def _home(self, item: Item, inner: str, path: str) -> str:
         return self._compilers.path(path) if item.kind == "jit" else _joined(inner, path)
+
+    def _merged(
+        self, item: Item, file: File, target: str, offered: Offered, pouring: Pouring
+    ) -> tuple[str, bytes | None]:
+        """The digest of a server's list that is offered, and the one that is there with what it
+        lacks of that; None where it lacks nothing. Raises Problem("key-taken") where one of them is
+        none as the server writes it.
+        """
+        folder, text = os.path.dirname(target), bytearray()
+        taken = Problem("key-taken", path=file.path)
+        handle = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            own = stream.read(vllm.MAX_INDEX + 1)
+        if max(file.size, len(own)) > vllm.MAX_INDEX:
+            raise taken
+        digest = deliver(offered, item, file, pouring, text.extend, folder)
+
+        def exists(name: str) -> bool:
+            path = os.path.join(folder, name)
+            return path in self._claimed or os.path.exists(path)
+
+        made = vllm.merged(own, bytes(text), exists)
+        if made is None:
+            raise taken
+        return digest, None if made == own else made
 
     def _plan_listed(
         self, item: Item, inner: str, offered: Offered, pouring: Pouring

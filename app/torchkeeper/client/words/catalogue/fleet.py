@@ -38,5 +38,33 @@ WORDS: dict[str, Words] = {
         "{folder} is locked.",
         "Wait until that is done, or name another folder with --state.",
     ),
+    "fleet-unsignable": Words(
+        "{place} cannot be signed.",
+        "Only a bundle of this machine can be signed.",
+        "Let the place end with .torchcache, or leave the key out.",
+    ),
+    "fleet-keeps-all": Words(
+        "Nothing can go from {place} by itself.",
+        "Only a folder has a trash, from which “undo” puts back what went.",
+        "Name a folder as the place, and a bundle or a server in “also”; or leave out [retention].",
+    ),
+    "fleet-copied-partly": Words(
+        "{place} has not all of it.",
+        "Some entries could not be copied; the lines before say which.",
+        "Mend it, and give the same command again.",
+    ),
+    "fleet-report-unwritable": Words(
+        "The report {file} cannot be written.", "{why}.", "Name another file, or make room there."
+    ),
+    "targets-unreadable": Words(
+        "The list of targets cannot be read.",
+        "{file}: {why}.",
+        "Repair the file, or remove it and add the targets again.",
+    ),
+    "targets-unwritable": Words(
+        "The list of targets cannot be written.",
+        "{file}: {why}.",
+        "Free some room, or correct the rights of the folder.",
+    ),
     "fleet-told": Words("{what}", "{why}", "{remedy}"),
 }

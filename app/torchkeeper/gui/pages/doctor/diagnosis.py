@@ -462,7 +462,7 @@ class Mender(QObject):
 
     def undo(self, one: Mended) -> None:
         """Bring back what a fix moved to the trash, and look again."""
-        job = self._operations.undo(one.told.finding.place, str(one.job.result["receipt"]))
+        job = self._operations.undo(one.told.finding.place, one.job)
 
         def looked(_: bool) -> None:
             self._looking = False

@@ -15,6 +15,7 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEven
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import tally
+from torchkeeper.artifacts.jits.known import COMPILERS
 from torchkeeper.client.overviewing import (
     AGES,
     DIMENSIONS,
@@ -110,7 +111,8 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
     made = []
     for number, (value, totals) in enumerate(parts):
         step = (AGES.index(value), len(AGES)) if dimension == "age" else (number, len(parts))
-        shade = layout.shade_of(dimension, value, *step)
+        colour = "jit" if dimension == "kind" and value in COMPILERS else value
+        shade = layout.shade_of(dimension, colour, *step)
         taken, share = compile_words(totals), usable_words(totals)
         taken = _tr("{} of compiling").format(taken) if taken else ""
         share = _tr("{} usable here").format(share) if share else ""

@@ -80,6 +80,8 @@ class RecipesPage(Page):
     running = Signal()
     #: Some are to be warmed, or measured in the place that is shown.
     warming = Signal(object)
+    #: Some are to be warmed on several machines.
+    spreading = Signal(object)
     verifying = Signal(object)
 
     def __init__(self, engines: Engines, settings: QSettings, listing: Listing) -> None:
@@ -111,10 +113,15 @@ class RecipesPage(Page):
         self.add_folder = forms.button(self.tr("Add fol&der…"), self._choose_folder, hint)
         warm = self.tr("&Warm…")
         self.go = forms.button(warm, lambda: self.warming.emit(self.selected()), primary=True)
+        several = self.tr("Warm on several machines…")
+        self.spread = forms.icon_button("fleet", several)
+        self.spread.clicked.connect(lambda *_: self.spreading.emit(self.selected()))
         verify = self.tr("Verif&y…")
         self.verify = forms.button(verify, lambda: self.verifying.emit(self.selected()))
         hint = self.tr("Edit the text of the recipe; a double click does the same")
         self.edit = forms.button(self.tr("Ed&it…"), lambda *_: self._edit(), hint)
+        self.spread_on = QAction(several, self)
+        self.spread_on.triggered.connect(self.spread.click)
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.fill_in.setStatusTip(self.tr("Edit in a form what it compiles"))
         hint = self.tr("Remove it from the list; the file stays")
@@ -163,7 +170,8 @@ class RecipesPage(Page):
         self._none = QWidget()
         self.below = forms.stack(self._none, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
-        does = forms.row(self.go, self.verify, self.edit, self.remove, forms.REST)
+        ways = self.go, self.spread, self.verify, self.edit, self.remove
+        does = forms.row(*ways, forms.REST)
         beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
         forms.add(beside, self.error, self.faults, (self.below, 1))
         self.across = forms.split(forms.page(listed), forms.page(beside), sizes=[400, 600])
@@ -182,8 +190,8 @@ class RecipesPage(Page):
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             forms.on_key(self.tree, key, self._enter)
         forms.on_key(self.tree, QKeySequence.StandardKey.Delete, self._remove)
-        does = (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename")
-        last = (self.fill_in, "recipes"), (self.remove, "folder-remove")
+        does = (self.go, "warm"), (self.spread_on, "fleet"), (self.verify, "verify")
+        last = (self.edit, "rename"), (self.fill_in, "recipes"), (self.remove, "folder-remove")
         lists.offer_buttons(self.tree, *does, *last)
         self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
@@ -327,6 +335,8 @@ class RecipesPage(Page):
         bad = isinstance(one, Known) and not one.good
         self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
         folder = isinstance(one, Listed) or len(paths) > 1
+        for way in (self.spread, self.spread_on):
+            way.setEnabled(self.go.isEnabled())
         self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
         every = self.tr("Choose a place, and compile all of them into it")
         self.go.setToolTip(tip(every if folder else self.tr("Choose a place, and compile into it")))

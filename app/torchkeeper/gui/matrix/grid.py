@@ -1,0 +1,309 @@
+"""The matrix of a fleet: a line for each variant, a column for each kind of node."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from PySide6 import QtWidgets
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QRect,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTableView
+
+from torchkeeper.client.words.problems import printable
+from torchkeeper.gui import theme
+from torchkeeper.gui.matrix import cells as words
+from torchkeeper.gui.matrix.cells import BAD, Cells
+from torchkeeper.gui.widgets.lists import CopyKey, Index
+from torchkeeper.gui.widgets.plain import shown, tip
+
+_tr = partial(QCoreApplication.translate, "FleetMatrix")
+
+#: Cells that are taken in at a time, and kinds of nodes that have a column of their own.
+STEP, _KINDS = 2_000, 200
+_ROW, _PAD, _SHIFT = 28, 8, 24
+#: Pixels of the names, and of each column beside them at least.
+_NAMES, _NARROW, _WIDE = 220, 216, 300
+_LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
+
+
+class CellsModel(QAbstractTableModel):
+    """Shows the cells of one fleet; ``refresh`` brings in some of what has changed since."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.cells = Cells()
+        self._clear()
+
+    def _clear(self) -> None:
+        #: For each line the first of its cells; and the cell at each line and column.
+        self._lines: list[str] = []
+        self._line_of: dict[tuple[str, int], int] = {}
+        self._kinds: list[str] = []
+        self._at: dict[tuple[int, int], str] = {}
+        self._shown: list[int] | None = None
+        self._seen = 0
+        self._recipes: set[str] = set()
+
+    def show_cells(self, cells: Cells) -> None:
+        """Show those of another fleet."""
+        self.beginResetModel()
+        self.cells = cells
+        bad = self._shown is not None
+        self._clear()
+        self._shown = [] if bad else None
+        self.endResetModel()
+
+    def only_bad(self, on: bool) -> None:
+        """Show only the lines with a cell that is no good, or all again."""
+        if on != (self._shown is not None):
+            self.beginResetModel()
+            self._shown = self._bad() if on else None
+            self.endResetModel()
+
+    def _bad(self) -> list[int]:
+        rows = self.cells.rows
+        return sorted({line for (line, _), x in self._at.items() if rows[x]["state"] in BAD})
+
+    def refresh(self) -> bool:
+        """Take in what is new, as much as is done at once; whether there is more."""
+        order = self.cells.order
+        if self._seen < len(order):
+            self._take(order[self._seen : self._seen + STEP])
+            self._seen = min(self._seen + STEP, len(order))
+        if self.cells.changed:
+            self.cells.changed.clear()
+            if self._shown is not None and (now := self._bad()) != self._shown:
+                self.beginResetModel()
+                self._shown = now
+                self.endResetModel()
+            elif self.rowCount():
+                # Only what is in sight is drawn, and asked for.
+                last = self.index(self.rowCount() - 1, self.columnCount() - 1)
+                self.dataChanged.emit(self.index(0, 0), last)
+        return self._seen < len(order)
+
+    def _take(self, some: list[str]) -> None:
+        rows, line_of, columns = self.cells.rows, self._line_of, list(self._kinds)
+        known = {kind: number for number, kind in enumerate(columns)}
+        lines: list[str] = []
+        at: dict[tuple[int, int], str] = {}
+        for ident in some:
+            cell = rows[ident]
+            kind = cell.get("kind", "")
+            if kind not in known:
+                if len(columns) >= _KINDS:
+                    continue
+                known[kind] = len(columns)
+                columns.append(kind)
+            variant = cell.get("recipe", ""), cell.get("index", 0)
+            if (line := line_of.get(variant)) is None:
+                line = line_of[variant] = len(self._lines) + len(lines)
+                lines.append(ident)
+                self._recipes.add(variant[0])
+            at[line, known[kind]] = ident
+        if len(columns) > len(self._kinds):
+            self.beginInsertColumns(QModelIndex(), 1 + len(self._kinds), len(columns))
+            self._kinds = columns
+            self.endInsertColumns()
+        self._at.update(at)
+        if lines and self._shown is None:
+            first = len(self._lines)
+            self.beginInsertRows(QModelIndex(), first, first + len(lines) - 1)
+            self._lines += lines
+            self.endInsertRows()
+        else:
+            self._lines += lines
+
+    def ident(self, row: int, column: int) -> str:
+        """The cell that is there; that of the first column that has one, for the name; or ""."""
+        if not 0 <= row < self.rowCount():
+            return ""
+        line = row if self._shown is None else self._shown[row]
+        if column > 0:
+            return self._at.get((line, column - 1), "")
+        return self._lines[line]
+
+    def place_of(self, ident: str) -> QModelIndex:
+        """Where a cell is shown; nowhere where it is not."""
+        cell = self.cells.rows.get(ident)
+        variant = (cell.get("recipe", ""), cell.get("index", 0)) if cell else ("", -1)
+        line = self._line_of.get(variant)
+        if cell is None or line is None or cell.get("kind", "") not in self._kinds:
+            return QModelIndex()
+        if self._shown is not None:
+            if line not in self._shown:
+                return QModelIndex()
+            line = self._shown.index(line)
+        return self.index(line, 1 + self._kinds.index(cell.get("kind", "")))
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one recipe."""
+        return len(self._recipes) > 1
+
+    # As Qt asks for it.
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        if parent is not None and parent.isValid():
+            return 0
+        return len(self._lines if self._shown is None else self._shown)
+
+    def columnCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else 1 + len(self._kinds)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal or section > len(self._kinds):
+            return None
+        kind = self._kinds[section - 1] if section else ""
+        name = words.kind_words(kind) if section else _tr("Variant")
+        if role == Qt.ItemDataRole.DisplayRole:
+            # What tells alike kinds apart is long, and only then of use.
+            first = name.partition(" · ")[0]
+            alike = sum(one.partition(" · ")[0] == kind.partition(" · ")[0] for one in self._kinds)
+            return shown(name if alike > 1 else first)
+        if role == Qt.ItemDataRole.ToolTipRole and section:
+            return tip(name)
+        return _LEFT if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= self.rowCount():
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.text(index.row(), index.column())
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return self._spoken(index.row(), index.column())
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(self._tip(index.row(), index.column()))
+        return None
+
+    def text(self, row: int, column: int) -> str:
+        if not (ident := self.ident(row, column)):
+            return ""
+        cell = self.cells.rows[ident]
+        return shown(words.name_of(cell, self.several) if column == 0 else words.short(cell))
+
+    def _spoken(self, row: int, column: int) -> str:
+        if column == 0:
+            return self.text(row, 0)
+        of = _tr("{}, {}").format(self.text(row, 0), words.kind_words(self._kinds[column - 1]))
+        return f"{of}: {self.text(row, column) or _tr('nothing to do')}"
+
+    def _tip(self, row: int, column: int) -> str:
+        if not (ident := self.ident(row, column)):
+            return ""
+        cell = self.cells.rows[ident]
+        if column == 0:
+            return words.name_of(cell)
+        error = words.error_of(cell.get("problem"))
+        lines = words.name_of(cell), words.told(cell), words.about(cell["state"])
+        return "\n".join([*filter(None, lines), *([error.what] if error else [])])
+
+
+class CellDelegate(QtWidgets.QStyledItemDelegate):
+    """Paints without the style sheet, which takes long."""
+
+    def __init__(self, view: QTableView, model: CellsModel) -> None:
+        super().__init__(view)
+        self._view, self._model = view, model
+        theme.follow(self, self._dress)
+
+    def _dress(self) -> None:
+        self._font = QtWidgets.QApplication.font()
+        self._metrics = QFontMetrics(self._font)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        shades = theme.shades()
+        box: QRect = option.rect
+        state: QStyle.StateFlag = option.state
+        if state & QStyle.StateFlag.State_Selected:
+            active = state & QStyle.StateFlag.State_Active
+            painter.fillRect(box, QColor(shades.selected if active else shades.selected_quiet))
+        ident = self._model.ident(index.row(), index.column())
+        if not ident:
+            return
+        text, colour = self._model.text(index.row(), index.column()), shades.text
+        left, width = box.left() + _PAD, box.width() - 2 * _PAD
+        if index.column():
+            name, role = words.mark(self._model.cells.rows[ident]["state"])
+            shade = getattr(shades, role)
+            drawn = theme.pixmap(name, 16, shade, self._view.devicePixelRatioF())
+            painter.drawPixmap(left, box.center().y() - 7, drawn)
+            left, width = left + _SHIFT, width - _SHIFT
+            colour = shades.muted if role == "muted" else shades.text
+        painter.setFont(self._font)
+        painter.setPen(QColor(colour))
+        cut = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+        painter.drawText(left, box.top(), width, box.height(), _LEFT, cut)
+
+
+class MatrixView(QTableView):
+    """The matrix; each cell is chosen by itself."""
+
+    #: Another cell is chosen: its ident, or "" for none.
+    chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = CellsModel(self)
+        self.setModel(self.cells)
+        self.setItemDelegate(CellDelegate(self, self.cells))
+        self.setAccessibleName(_tr("Cells: variants by kinds of nodes"))
+        self.setMinimumHeight(4 * _ROW)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(_ROW)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(120)
+        header.setDefaultSectionSize(_NARROW)
+        header.setStretchLastSection(False)
+        self.cells.columnsInserted.connect(self._widen)
+        self.cells.modelReset.connect(self._widen)
+        self.selectionModel().currentChanged.connect(self._moved)
+        CopyKey(self, self._copy)
+        theme.follow(self, self.viewport().update)
+
+    def _widen(self, *_: object) -> None:
+        self.setColumnWidth(0, _NAMES)
+        header = self.horizontalHeader()
+        for column in range(1, self.cells.columnCount()):
+            wanted = header.sectionSizeHint(column) + 2 * _PAD
+            self.setColumnWidth(column, max(_NARROW, min(wanted, _WIDE)))
+
+    def go_to(self, ident: str) -> None:
+        """Choose a cell, where it is shown."""
+        if (index := self.cells.place_of(ident)).isValid():
+            self.setCurrentIndex(index)
+            self.scrollTo(index)
+
+    @property
+    def current(self) -> str:
+        """The cell that is chosen."""
+        at = self.currentIndex()
+        return self.cells.ident(at.row(), at.column()) if at.isValid() else ""
+
+    def _moved(self, *_: object) -> None:
+        self.chosen.emit(self.current)
+
+    def _copy(self) -> None:
+        at = self.currentIndex()
+        if at.isValid():
+            texts = (self.cells.text(at.row(), n) for n in range(self.cells.columnCount()))
+            QGuiApplication.clipboard().setText("\t".join(printable(text, 400) for text in texts))

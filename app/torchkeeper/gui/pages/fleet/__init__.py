@@ -1,0 +1,1 @@
+"""The page of fleets: many machines that warm one place."""

@@ -1,0 +1,388 @@
+"""The page of fleets: the nodes, the matrix of cells as they go, and what is known of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Signal, SignalInstance
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from torchkeeper.client.words import fleets, say
+from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine import protocol
+from torchkeeper.gui.background.engines import Engines, Latest, Listener
+from torchkeeper.gui.idle import once
+from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.matrix import cells as words
+from torchkeeper.gui.matrix.cells import AT_WORK, BAD, PARTLY, PROVEN, WARM, Cells
+from torchkeeper.gui.matrix.detail import DetailPane, Told
+from torchkeeper.gui.matrix.grid import MatrixView
+from torchkeeper.gui.pages.fleet.nodes import NodeList
+from torchkeeper.gui.pages.glossary import explain
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.targets import Targets, together
+from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.emptystate import EmptyState
+from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.placing.targets import LOCAL
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.fleet import NodesParams
+
+#: Milliseconds between two looks at what has changed.
+_EVERY_MS = 100
+#: Recipes and targets that are named.
+_NAMED = 4
+_NEW = "fleet-warm"
+
+
+class FleetPage(Page):
+    """Follows the newest fleet, or the one of this session that was chosen."""
+
+    #: A fleet is wanted; and of one of this session: its end, what it left undone, its proof, its
+    #: place.
+    warming = Signal()
+    cancelled = Signal(object)
+    again = Signal(object)
+    proving = Signal(object)
+    opening = Signal(object)
+
+    def __init__(self, engines: Engines, jobs: JobsModel, targets: Targets) -> None:
+        super().__init__(QCoreApplication.translate("FleetPage", "Fleet"))
+        explain(self, "fleet")
+        self._jobs, self._targets = jobs, targets
+        self._asking = Latest(engines, self)
+        self.job: Job | None = None
+        #: Whether the user has chosen a run; before, it is the newest. The same of a cell.
+        self._kept = self._touched = False
+        #: What asking the targets has told.
+        self._asked = Cells()
+        self._timer = once(self, self._refresh, _EVERY_MS)
+        self._make()
+        self._lay_out()
+        self._connect()
+        self._renew()
+
+    def _make(self) -> None:
+        hint = self.tr("Choose recipes, machines and the place they fill together")
+        new = self.tr("&Warm on several machines…")
+        self.new = forms.button(new, self.warming.emit, hint, primary=True)
+        self.runs = forms.Choice(24)
+        self.runs.setAccessibleName(self.tr("Fleets of this session"))
+        self.name = forms.label("", "heading", wrap=True)
+        self.facts = forms.label("", wrap=True)
+        self.where = forms.label("", "muted", wrap=True, selectable=True)
+        self.bar = forms.progress_bar(self.tr("Progress of the fleet"))
+        self.notice = Notice()
+        hint = self.tr("Stop; what the nodes have done stays, and the same again goes on from it")
+        self.cancel = forms.button(self.tr("Cancel"), self._tells(self.cancelled), hint)
+        hint = self.tr("Try each warm cell on another node, with only the gathered cache")
+        self.prove = forms.button(self.tr("Pro&ve"), self._tells(self.proving), hint)
+        hint = self.tr("Do again what failed, was not found, or was not reached; the rest stays")
+        self.redo = forms.button(self.tr("&Again for what failed"), self._tells(self.again), hint)
+        hint = self.tr("Show the entries that were gathered")
+        self.open = forms.button(self.tr("&Open place"), self._tells(self.opening), hint)
+        self.bad = QCheckBox(self.tr("Only what is not war&m"))
+        self.bad.setToolTip(self.tr("Show only the variants with a cell that failed"))
+        self.nodes = NodeList()
+        self.nodes.setMinimumHeight(84)
+        hint = self.tr("Connect to each target, and ask what it has; nothing is compiled")
+        self.ask = forms.button(self.tr("As&k the targets"), self._ask, hint)
+        self.about_nodes = forms.label("", "muted", wrap=True)
+        self.matrix = MatrixView()
+        copies = self.tr("Copy the result and the log of this cell")
+        self.detail = DetailPane(self.tr("Log of the chosen cell"), copies)
+        self.blank = EmptyState("fleet")
+
+    def _tells(self, signal: SignalInstance) -> Callable[[], None]:
+        """What a button does that is about the fleet that is shown."""
+
+        def tell() -> None:
+            if self.job is not None:
+                signal.emit(self.job)
+
+        return tell
+
+    def _lay_out(self) -> None:
+        forms.add(self.tools, self.runs, self.new)
+        self._ways = forms.Wrapping()
+        for button in (self.cancel, self.prove, self.redo, self.open):
+            self._ways.addWidget(button)
+        head = self.name, self.facts, self.where, self.bar, self.notice, self._ways
+        self._head = forms.page(forms.column(*head, gap=6))
+        over = forms.row(forms.label(self.tr("Nodes"), "heading"), (self.about_nodes, 1), self.ask)
+        self._nodes = forms.page(forms.column(over, (self.nodes, 1), gap=6))
+        self._detail = forms.page(forms.column((self.detail, 1), margin=(12, 0, 0, 0)))
+        left = forms.page(forms.column(self.bad, (self.matrix, 1), gap=6))
+        self._below = forms.split(left, self._detail, sizes=(680, 340))
+        self._stack = forms.stack(self._below, self.blank)
+        self._whole = forms.split(self._nodes, self._stack, sizes=(170, 460), upright=True)
+        self._whole.setStretchFactor(1, 1)
+        forms.add(self.body, self._head, (self._whole, 1))
+
+    def _connect(self) -> None:
+        self.blank.asked.connect(lambda _: self.warming.emit())
+        self.matrix.chosen.connect(self._chosen)
+        self.matrix.clicked.connect(self._touch)
+        self.bad.toggled.connect(self._only_bad)
+        self.runs.activated.connect(self._choose_run)
+        self._targets.changed.connect(self._soon)
+        for change in (self._jobs.rowsInserted, self._jobs.rowsRemoved):
+            change.connect(self._renew)
+        self._jobs.dataChanged.connect(self._changed)
+        self._jobs.finished.connect(self._finished)
+
+    @property
+    def fleets(self) -> list[Job]:
+        """The fleets of this session, newest first."""
+        return [job for job in self._jobs.jobs if job.kind == protocol.FLEET]
+
+    @property
+    def warning(self) -> str:
+        job = self.job
+        if job is None or job.active or not (bad := job.cells.undone):
+            return ""
+        return self.tr("{} of the last fleet to be done again").format(
+            say.count(bad, "cell", "cells")
+        )
+
+    @property
+    def first(self) -> QWidget | None:
+        if self.matrix.isVisible():
+            return self.matrix
+        return self.blank.button if self.blank.button and self.blank.isVisible() else self.new
+
+    def refresh(self) -> None:
+        self._targets.refresh()
+        self._soon()
+
+    def entered(self) -> None:
+        super().entered()
+        self._refresh()
+
+    def show_job(self, job: Job) -> None:
+        """Show one fleet, and stay with it."""
+        self._kept = True
+        self._turn_to(job)
+
+    # Which fleet is shown.
+
+    def _renew(self, *_: object) -> None:
+        every = self.fleets
+        if self._kept and self.job not in every:
+            self._kept = False
+        newest = every[0] if every else None
+        if not self._kept and newest is not self.job:
+            self._turn_to(newest)
+        with QSignalBlocker(self.runs):
+            self.runs.offer([(self._run_title(job), job.id) for job in every],
+                            self.job.id if self.job else None)  # fmt: skip
+        self.runs.setVisible(len(every) > 1)
+        self._soon()
+
+    def _run_title(self, job: Job) -> str:
+        at = time.strftime("%H:%M", time.localtime(job.started or time.time()))
+        return f"{at} · {printable(Place(job.place or '').title, 60)}"
+
+    def _choose_run(self, row: int) -> None:
+        job = next((one for one in self.fleets if one.id == self.runs.itemData(row)), None)
+        if job is not None:
+            self._kept = job is not self.fleets[0]
+            self._turn_to(job)
+
+    def _turn_to(self, job: Job | None) -> None:
+        self.job, self._touched = job, False
+        self.matrix.cells.show_cells(job.cells if job else Cells())
+        self._soon()
+
+    def _changed(self, first: object, *_: object) -> None:
+        if self.job is not None and first == self._jobs.index_of(self.job):
+            self._soon()
+
+    def _finished(self, job: Job) -> None:
+        if job is self.job:
+            self._soon()
+            self.marked.emit()
+
+    def _soon(self, *_: object) -> None:
+        if not self._timer.isActive():
+            self._timer.start(_EVERY_MS)
+
+    # What is shown of it.
+
+    def _refresh(self) -> None:
+        self._timer.stop()
+        more = self.matrix.cells.refresh()
+        if not self.isVisible():
+            return
+        if not more and self.job is not None and not self._touched:
+            self._follow(self.job)
+        self._tell()
+        if more:
+            self._timer.start(0)
+
+    def _follow(self, job: Job) -> None:
+        """Go to what is of interest, until the user has chosen a cell."""
+        cells, at = job.cells, ""
+        if job.active:
+            at = next((x for some in cells.at.values() for x in some), "")
+        elif cells.undone or cells.counts[words.IMPOSSIBLE]:
+            at = next((x for x in cells.order if cells.rows[x]["state"] in BAD), "")
+        now = self.matrix.current
+        stays = now and (not at or cells.rows[now]["state"] in (AT_WORK if job.active else BAD))
+        if not stays and (at or cells.order):
+            self.matrix.go_to(at or cells.order[0])
+
+    def _touch(self, *_: object) -> None:
+        self._touched = True
+
+    def _chosen(self, _: str) -> None:
+        if self.matrix.hasFocus():
+            self._touched = True
+        self._tell_cell()
+
+    def _only_bad(self, on: bool) -> None:
+        now = self.matrix.current
+        self.matrix.cells.only_bad(on)
+        self.matrix.go_to(now)
+        self._tell_cell()
+
+    def _tell(self) -> None:
+        job = self.job
+        self._head.setVisible(job is not None)
+        self.new.setVisible(job is not None)  # where there is none, the middle of the page says it
+        self._stack.setCurrentWidget(self._below if job is not None else self.blank)
+        if job is None:
+            self._tell_blank()
+        else:
+            self._tell_job(job)
+        self._tell_nodes(job)
+        self._tell_cell()
+
+    def _tell_blank(self) -> None:
+        hosts = [one for one in self._targets.every if one.kind == "host"]
+        text = self.tr(
+            "A fleet compiles your recipes on several machines at once, each variant once for each "
+            "kind of machine, and gathers what comes of it in one bundle, folder or server. Each "
+            "cell is then proven: another machine finds all of it there, and builds nothing."
+        )
+        if hosts:
+            known = self.tr("You have {}: choose them and a recipe.")
+            text += "\n\n" + known.format(together([one.name for one in hosts], _NAMED))
+        else:
+            text += "\n\n" + self.tr("You can begin with this machine, and add others by ssh://.")
+        self.blank.say(self.tr("Warm one cache on many machines"), text)
+        self.blank.offer(self.tr("Warm on several machines…"), _NEW)
+
+    def _tell_job(self, job: Job) -> None:
+        cells, place = job.cells, printable(Place(job.place or "").title, 60)
+        states = ", ".join(fleets.states(cells.counts))
+        if job.active:
+            name = self.tr("Warming {}").format(place)
+            if job.state is State.CANCELLING:
+                name = self.tr("Cancelling: what runs comes to its end")
+            elif job.state is State.QUEUED:
+                name = self.tr("Waiting for the job before it")
+            elif not cells.rows:
+                states = self.tr("asking the targets, then looking what is to be done…")
+        else:
+            name = self._ended_title(job, place)
+        self.name.setText(name)
+        forms.tell(self.facts, states)
+        on = together(job.asked.get("on", ()), _NAMED)
+        where = self.tr("Into {}, on {}").format(printable(job.place or "", 400), on)
+        took = job.elapsed(time.time())
+        self.where.setText(f"{where} · {say.seconds(round(took, 1))}" if took else where)
+        self.bar.setVisible(job.active)
+        if job.active:
+            part = job.fraction()
+            self.bar.setRange(0, 0 if part is None else 1000)
+            self.bar.setValue(round((part or 0.0) * 1000))
+        if job.error is not self.notice.error:
+            self.notice.tell(job.error)
+        counts = cells.counts
+        unproven = counts[WARM] and not cells.undone
+        for button, on_ in (
+            (self.cancel, job.active),
+            (self.prove, job.is_over and bool(unproven)),
+            (self.redo, job.is_over and (bool(cells.undone) or job.state is State.FAILED)),
+            (self.open, not job.active and bool(counts[PROVEN] + counts[WARM] + counts[PARTLY])),
+            (self.bad, self.bad.isChecked() or any(cells.counts[x] for x in BAD)),
+        ):
+            if button.isHidden() is bool(on_):
+                button.setVisible(bool(on_))
+        cut = job.state is State.CANCELLED
+        self.redo.setText(self.tr("&Go on") if cut else self.tr("&Again for what failed"))
+        self.cancel.setEnabled(job.state is not State.CANCELLING)
+
+    def _ended_title(self, job: Job, place: str) -> str:
+        if job.state is State.CANCELLED:
+            return self.tr("Cancelled: what was done stays in {}").format(place)
+        if job.state is State.FAILED:
+            return self.tr("{} is not warm").format(place)
+        return fleets.title(job.result, bool(job.asked.get("prove")))
+
+    def _tell_nodes(self, job: Job | None) -> None:
+        known = job.cells if job is not None and job.cells.nodes else self._asked
+        about = ""
+        if known.nodes:
+            self.nodes.show_nodes(known)
+            ready = sum(one["state"] == "ready" for one in known.nodes.values())
+            many = say.count(len(known.nodes), "node", "nodes")
+            about = self.tr("{} of {} ready").format(f"{ready:,}", many)
+        else:
+            self.nodes.show_targets(self._targets.every)
+        if self._asking.busy:
+            about = self.tr("Asking…")
+        self.about_nodes.setText(about)
+        self._nodes.setVisible(bool(known.nodes or self._targets.every))
+        self.ask.setVisible(job is None or not job.active)
+        self.ask.setEnabled(not self._asking.busy)
+
+    def _tell_cell(self) -> None:
+        job, ident = self.job, self.matrix.current
+        cell = job.cells.rows.get(ident) if job is not None and ident else None
+        if job is None or cell is None:
+            self.detail.tell(None)
+            return
+        name = words.name_of(cell, self.matrix.cells.several)
+        error = self._error_of(ident, job.cells)
+        facts = f"{words.told(cell)}\n{words.about(cell['state'])}."
+        log = job.cells.log_of(ident)
+        self.detail.tell(Told(name, facts, "", error, log, words.name_of(cell)))
+
+    def _error_of(self, ident: str, cells: Cells) -> UserError | None:
+        """The same object as long as it is the same problem: only then it is not told anew."""
+        problem = cells.rows[ident].get("problem")
+        error, shown = words.error_of(problem), self.detail.notice.error
+        return shown if error is not None and str(shown) == str(error) else error
+
+    # What targets have.
+
+    def _ask(self) -> None:
+        """Ask every target that is kept, and this machine, what it has."""
+        self._asked = Cells()
+        on = [LOCAL, *(one.name for one in self._targets.every if one.kind != "group")]
+        params: NodesParams = {"on": on}
+        listener = Listener(
+            findings=self._heard, result=partial(self._answered, None), failed=self._answered
+        )
+        self._asking.ask(protocol.NODES, params, listener)
+        self.notice.tell(None)
+        self._tell()
+
+    def _heard(self, found: list[Finding]) -> None:
+        for one in found:
+            self._asked.hear(one)
+        self._soon()
+
+    def _answered(self, error: UserError | None, *_: object) -> None:
+        if error is not None:
+            self._head.show()
+            self.notice.tell(error)
+        self._soon()

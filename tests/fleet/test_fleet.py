@@ -1,0 +1,170 @@
+"""A matrix of 24 kernels, warmed by the fleet of this machine: real compiles, real places."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.conftest import BAD, CELLS, KERNELS, Warm, held, keys, warmed_alone
+from torchkeeper.client.words.problems import UserError
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    """What the files of kernels hold, by their paths. ptxas writes the random name of its input
+    into a cubin (make_cubin in triton/backends/nvidia/compiler.py), so that no two are the same,
+    and the file of a group has the path of the place.
+    """
+    return {
+        str(file.relative_to(place)): file.read_bytes()
+        for file in (place / "triton").rglob("*")
+        if file.is_file() and file.suffix != ".cubin" and not file.name.startswith("__grp__")
+    }
+
+
+def test_a_matrix_is_warmed_once(warm: Warm, recipes: Path, tmp_path: Path) -> None:
+    """The same entries as one machine makes, byte for byte; each cell is compiled exactly once;
+    the same command again compiles nothing; and what is missing then is compiled again.
+    """
+    place = tmp_path / "place"
+    ran = warm(place)
+    assert ran.result["states"]["warm"] == ran.result["compiled"] == CELLS
+    assert Counter(Counter(ran.compiled).values()) == {1: CELLS}
+    assert keys(place) == warmed_alone(recipes, tmp_path / "alone")
+    first = contents(place)
+    assert len(held(place)) == CELLS
+    made = {file.suffix for file in place.rglob("*") if file.is_file()}
+    assert {".cubin", ".hsaco", ".ptx", ".amdgcn"} <= made
+
+    again = warm(place)
+    assert (again.result["compiled"], again.result["there"]) == (0, CELLS)
+    assert all(row["there"] and row["state"] == "warm" for row in again.cells)
+
+    [gone, *_] = sorted((place / "triton/0").iterdir())
+    shutil.rmtree(gone)
+    again = warm(place)
+    # What came in one bundle is one thing: of the others nothing is new.
+    assert 0 < again.result["compiled"] < CELLS
+    assert again.result["entries"] == 1
+    assert contents(place) == first
+    # On one worker, and so in one unit after another: the same bytes.
+    warm(tmp_path / "other", slots=1, state=str(tmp_path / "other.state"))
+    assert contents(tmp_path / "other") == first
+
+
+def test_of_a_recipe_that_changes_only_its_cells_are_compiled(
+    warm: Warm, recipes: Path, tmp_path: Path
+) -> None:
+    (recipes / "more.toml").write_text(BAD.replace(":bad", ":more"))
+    (recipes / "more_kernels.py").write_text(KERNELS.replace("def add", "def more"))
+    (recipes / "more.toml").write_text(
+        BAD.replace("kernels.py:bad", "more_kernels.py:more").replace(
+            'x = "*fp32"', 'x = "*fp32", y = "*fp32"'
+        )
+    )
+    first = warm(tmp_path / "place")
+    assert first.result["compiled"] == CELLS + 1
+    text = (recipes / "more.toml").read_text()
+    (recipes / "more.toml").write_text(text.replace("B = 64", "B = 128"))
+    second = warm(tmp_path / "place")
+    assert (second.result["compiled"], second.result["there"]) == (1, CELLS)
+    # A value more in a matrix is a few cells more.
+    matrix = (recipes / "add.toml").read_text()
+    (recipes / "add.toml").write_text(matrix.replace("B = [64, 128]", "B = [64, 128, 256]"))
+    third = warm(tmp_path / "place")
+    assert (third.result["compiled"], third.result["there"]) == (CELLS // 2, CELLS + 1)
+
+
+def test_what_is_in_the_place_is_a_hit(warm: Warm, recipes: Path, tmp_path: Path) -> None:
+    """A place that a plain warm-up has filled: every cell finds its entry, nothing is new."""
+    alone = warmed_alone(recipes, tmp_path / "place")
+    ran = warm(tmp_path / "place")
+    assert keys(tmp_path / "place") == alone
+    assert ran.result["entries"] == 0
+    assert ran.result["states"]["warm"] == CELLS
+
+
+def test_into_a_bundle(warm: Warm, recipes: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "all.torchcache"
+    ran = warm(bundle)
+    assert ran.result["compiled"] == CELLS
+    assert keys(bundle) == warmed_alone(recipes, tmp_path / "alone")
+    assert not os.listdir(tmp_path / "state/bundles")
+    again = warm(bundle)
+    assert (again.result["compiled"], again.result["there"]) == (0, CELLS)
+
+
+def test_cells_are_proven(warm: Warm, tmp_path: Path) -> None:
+    ran = warm(tmp_path / "place", prove=True, only=[0, 9, 20])
+    assert ran.result["states"]["proven"] == ran.result["cells"] == 3
+    assert all((row["hits"], row["misses"]) == (1, 0) for row in ran.cells)
+    assert all(row["proved_on"] == "local" for row in ran.cells)
+    again = warm(tmp_path / "place", prove=True, only=[0, 9, 20])
+    assert again.result["states"]["proven"] == 3
+    assert not again.found("cell"), "neither compiled nor proven again"
+
+
+def test_what_fails_is_reported_and_the_rest_is_warm(
+    warm: Warm, recipes: Path, tmp_path: Path
+) -> None:
+    (recipes / "bad.toml").write_text(BAD)
+    (recipes / "device.toml").write_text(
+        '[[callable]]\nfunction = "kernels.py:add"\ninputs = []\n[compile]\ndevice = "xpu"\n'
+    )
+    ran = warm(tmp_path / "place")
+    assert ran.result["states"]["warm"] == CELLS
+    [bad] = [row for row in ran.cells if row["state"] == "failed"]
+    assert any("nothing_of_this_name" in line for line in bad["log"])
+    assert bad["problem"]["code"] == "fleet-failed"
+    [none] = [row for row in ran.cells if row["state"] == "impossible"]
+    assert none["problem"] == {"code": "fleet-lacks", "params": {"what": "xpu"}}
+    # It was said before anything began.
+    [first] = ran.found("cells")[:1]
+    assert any(row["state"] == "impossible" for row in first)
+
+
+def test_what_is_cancelled_leaves_what_was_done(warm: Warm, tmp_path: Path) -> None:
+    def cancel(message: Any, engine: Any) -> None:
+        if "gathered" in message.body:
+            engine.cancel(1)
+
+    ran = warm(tmp_path / "place", cancel, slots=1)
+    assert ran.result["cut"]
+    done = ran.result["compiled"]
+    assert 0 < done < CELLS
+    again = warm(tmp_path / "place")
+    assert (again.result["there"], again.result["compiled"]) == (done, CELLS - done)
+
+
+def test_a_dry_run_changes_nothing(warm: Warm, tmp_path: Path) -> None:
+    ran = warm(tmp_path / "place", dry=True)
+    assert ran.result["states"]["waiting"] == CELLS
+    assert not (tmp_path / "place").exists()
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("target", ["nowhere:x", "no-such-group"])
+def test_a_target_that_is_none_is_said(warm: Warm, tmp_path: Path, target: str) -> None:
+    with pytest.raises(UserError) as told:
+        warm(tmp_path / "place", on=[target])
+    assert told.value.code in ("target-unknown", "hosts-none")
+    assert target in told.value.what
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_is_killed_goes_on(warm: Warm, tmp_path: Path, number: int) -> None:
+    def kill(message: Any, engine: Any) -> None:
+        if "gathered" in message.body:
+            os.kill(engine.pid, number)
+
+    with pytest.raises(UserError):
+        warm(tmp_path / "place", kill, slots=1)
+    again = warm(tmp_path / "place")
+    assert again.result["states"]["warm"] == CELLS
+    assert again.result["there"] > 0, "what had been gathered is not compiled again"
+    assert len(held(tmp_path / "place")) == CELLS
