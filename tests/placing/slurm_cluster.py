@@ -99,14 +99,21 @@ class Cluster:
         self.control()
         for name in (*names, "gpu1"):
             self.node(name)
-        _until(
-            lambda: (
-                self.says("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * (len(names) + 1)
-            )
-        )
+        self.idle()
+
+    def idle(self) -> None:
+        """Wait until nothing runs or waits, and all machines are there."""
+        all_idle = ["idle"] * (self._cpus + 1)
+
+        def idle() -> bool:
+            states = self.says("sinfo", "-h", "-N", "-o", "%T").split()
+            return states == all_idle and not self.jobs()
+
+        _until(idle)
 
     def control(self) -> None:
         self._start("slurmctld", "-D", "-f", str(self.config))
+        _until(lambda: " is UP" in self.says("scontrol", "ping"))
 
     def node(self, name: str) -> None:
         self._start("slurmd", "-D", "-N", name, "-f", str(self.config), name=name)
