@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.conftest import Tk
 from tests.conftest import once
@@ -220,6 +221,32 @@ def test_what_is_wrong_with_the_words(tk: Tk, tmp_path: Path) -> None:
     ran = tk("fleet", "run", wrong)
     assert ran.code == 2
     assert "line 1" in ran.err
+
+
+def test_manifests_for_kubernetes_are_printed_and_nothing_is_sent(tk: Tk, tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "twice.py").write_text(_MODEL)
+    _sizes(tmp_path, [8])
+    words = ["warm", tmp_path / "recipes", "--into", "pvc:caches/model"]
+    on = ["--on", "kubernetes:nvidia:NVIDIA-H100", "kubernetes:cpu"]
+    ran = tk(*words, *on, "--image", "serve:1", "--dry-run")
+    assert ran.code == 0, ran.err
+    found = list(yaml.safe_load_all(ran.out))
+    assert [one["kind"] for one in found] == ["ConfigMap", "Job", "Job"]
+    assert tk(*words, *on, "--image", "serve:1", "--dry-run").out == ran.out
+    told = tk(*words, *on, "--image", "serve:1", "--dry-run", "--json")
+    assert [one["manifest"] for one in told.objects[:-1]] == found
+    assert told.result == {"manifests": 3}
+    for more, said in (
+        ([*on, "--image", "serve:1"], "needs --dry-run"),
+        ([*on, "--dry-run"], "needs --image"),
+        ([*on, "local", "--dry-run"], "stands alone"),
+        (["--on", "kubernetes:tpu", "--image", "i", "--dry-run"], "no type of device"),
+        (["--image", "i"], "--image needs --on"),
+    ):
+        ran = tk(*words, *more)
+        assert (ran.code in (1, 2), ran.out) == (True, ""), more
+        assert said in ran.err
 
 
 @pytest.mark.torch
