@@ -87,6 +87,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "run --recipe {tmp}/new.toml --into {tmp}/new -- {torch} {tmp}/program.py",
         "warm {tmp}/kernels.toml --into {tmp}/k --env {torch}",
         "warm {tmp}/kernels.toml --into {tmp}/f --env {torch} --on local --state {tmp}/st",
+        "warm {tmp}/kernels.toml --into {tmp}/f --env {torch} --on local --state {tmp}/st --prove",
         "warm {tmp}/kernels.toml --into pvc:c --on kubernetes:cpu --image i:1 --dry-run",
         "fleet new {tmp}/new.fleet", "fleet nodes local --env {torch}",
         "fleet run {tmp}/fleet.toml", "fleet status {tmp}/fleet.toml",

@@ -256,7 +256,7 @@ def test_some_that_fail_are_told_with_their_logs_and_end_with_4(
 ) -> None:
     model = fleet / "recipes" / "twice.py"
     model.write_text(
-        f"{_MODEL.splitlines()[0]}\n    assert len(x) != 16, 'no sixteen'\n    return x\n"
+        f"{_MODEL.splitlines()[0]}\n    assert len(x) != 16, 'no sixteen'\n    return x * 3\n"
     )
     _sizes(fleet, [12, 16])
     run = tk("fleet", "run", "fleet.toml", cwd=fleet, TMPDIR=str(header_folder))
