@@ -80,7 +80,7 @@ class Sleeping(Target):
         begun = time.monotonic()
         only: Any = unit.params["only"]
         for index in only:
-            time.sleep(random.uniform(0.5, 1.5) * SECONDS)  # noqa: S311
+            time.sleep(random.uniform(0.5, 1.5) * SECONDS)
             done = {"index": index, "state": "done", "seconds": SECONDS, "graphs": 1}
             heard(Message("finding", 1, {"variant": done}))
         folder = Path(tempfile.mkdtemp(dir=self._scratch))
