@@ -261,7 +261,8 @@ class Fleet:
                 self._cut = True
                 self._stop.set()
         thread.join()
-        if raised:
+        # A unit that was not at work yet when it was to end has nothing to show for it.
+        if raised and not (self._cut and getattr(raised[0], "code", "") == "cancelled"):
             raise raised[0]
 
     def _say(self, cell: str, **what: Any) -> None:

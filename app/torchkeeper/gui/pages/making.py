@@ -110,6 +110,7 @@ class Making(NamedTuple):
         page.cancelled.connect(late(lambda: context.operations.cancel))
         page.again.connect(flow.again)
         page.proving.connect(flow.prove)
+        page.reporting.connect(flow.save_report)
         page.opening.connect(flow.open_place)
         return page
 
