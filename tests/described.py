@@ -58,6 +58,8 @@ VARIABLES = {
         "TORCHKEEPER_TORCH_PYTHON": "The Python that Torchkeeper uses if you name no other one.",
         "TORCHKEEPER_REDIS_PASSWORD": "The password of a Redis server; nobody is asked for it.",
         "TORCHKEEPER_SIGNERS": "A file of allowed signers: import takes only what they signed.",
+        "RAY_AUTH_TOKEN": "What tells a Ray cluster who asks, where it wants that.",
+        "TORCHKEEPER_SLURM_FOLDER": "A folder that all machines of a Slurm cluster see, for jobs.",
         "VIRTUAL_ENV": "The active virtual environment, whose Python is used or offered.",
         "CONDA_PREFIX": "The same for conda.",
         "PATH": "Where to look for Python, compilers and ssh-keygen. Relative folders are ignored.",

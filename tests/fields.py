@@ -21,10 +21,20 @@ from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
 from torchkeeper.client.signers import Signer
-from torchkeeper.engine.messages import bundles, compiling, dead, doctor, entries, places, verdicts
+from torchkeeper.engine.messages import (
+    bundles,
+    compiling,
+    dead,
+    doctor,
+    entries,
+    fleet,
+    places,
+    verdicts,
+)
 from torchkeeper.engine.messages.bundles import Counts, SignatureResult
 from torchkeeper.engine.messages.findings import LeftFinding, VariantFinding
 from torchkeeper.engine.protocol import misfit
+from torchkeeper.fleet.standing import Standing
 from torchkeeper.settings.known import Setting
 from torchkeeper.settings.shapes import FindingTold, LookedTold, OriginTold, ProcessTold
 from torchkeeper.stores.shapes import Last, Orphans, Owned, ReceiptRow, Space, Users, Writer
@@ -89,6 +99,21 @@ def _list(kind: Any) -> Any:
 
 
 _LEFT = list[LeftFinding]
+
+
+def _node(what: str) -> Line:
+    return Line(what, (fleet.NodeFinding,), inside="node")
+
+
+def _cell(what: str) -> Line:
+    return Line(what, (fleet.CellFinding,), inside="cell")
+
+
+def _fleet(what: str) -> Line:
+    return _result(fleet.FleetResult, what=what, signed=str | None, copied=list[str],
+                   pruned=dict[str, int] | None, report=str | None)  # fmt: skip
+
+
 _WORDS: Mapping[str, Any] = {"what": str, "why": str, "remedy": str}
 #: Who else can change what lies somewhere, with the words for it.
 _OWNERS = _list(_object("Owners", Owned, code=str, command=str, short=str, grave=bool, filter=str,
@@ -225,7 +250,16 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _SECRETS,
         Line("with --dry-run: each variant", (compiling.VariantsRow,)),
         _result(compiling.VariantsResult, what="with --dry-run: the last", machines=list[str]),
+        _node("with --on: each node"),
+        _cell("with --on: each cell"),
+        _fleet("with --on: the last"),
     ),
+    "fleet run": (_node("each node"), _cell("each cell"), _fleet("last")),
+    "fleet status": (
+        Line("each node", (Standing,)), _result(nodes=int, hits=int, into=str),
+    ),
+    "fleet nodes": (_node("each node"), _result(fleet.NodesResult)),
+    "fleet new": (_result(written=str),),
     "recipe show": (
         Line("each variant", (compiling.VariantsRow,)),
         _result(compiling.VariantsResult, machines=list[str]),

@@ -3,12 +3,13 @@
 
 What compilers wrote (tests/data/serving) is there many times over, under keys of their own, as
 links of a few files to each; the file that tells is a copy each, as many names of one file would be
-told by one look. An overview is asked of an engine as the window has one, from the question to the
-answer.
+told by one look. The overview is the window's (tests.bench.jitswindow), from going to its page
+until that is painted.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -22,12 +23,13 @@ from pathlib import Path
 from tests.bench import measure
 from tests.bench.measure import Figure
 from tests.conftest import DATA, unpack_archive
-from torchkeeper.client.engines.process import Engine
 
 FILES = 100_000
 #: Seconds within which the window shows an overview once indexed.
 MOST = 2.0
 TIMES = 5
+#: Seconds that its main thread may be at work at a time.
+_FRAME = 0.016
 
 #: From a folder: what has a name of its own there, and which part of that is the digits of a key.
 _KEYS = {
@@ -112,38 +114,37 @@ def figures(scratch: Path, files: int = FILES, times: int = TIMES) -> list[Figur
     place.mkdir()
     machine(place, files)
     os.sync()
+    walk = measure.python(_WALK_AND_STAT, str(place))
     # What was written a moment ago is proved again (walking.Proving).
     written = time.time()
     while time.time() < written + 4:
-        measure.run(measure.python(_WALK_AND_STAT, str(place)))
-    os.environ.update(env)
+        measure.run(walk)
     ls = [sys.executable, "-m", "torchkeeper", "ls", str(place), "--json"]
-    walk = measure.python(_WALK_AND_STAT, str(place))
+    home = scratch / "home"
+    home.mkdir()
+    # Or the window finds the caches of whoever measures, too.
+    env |= {"HOME": str(home), "TMPDIR": str(home)}
+    window = [sys.executable, "-m", "tests.bench.jitswindow", str(place), str(home)]
     found: dict[str, list[tuple[float, float]]] = {}
-    of = "os.walk and stat, start included"
+    slices = []
     for _ in range(times):
         shutil.rmtree(scratch / "cache", ignore_errors=True)
         first, bare = measure.run(ls, env), measure.run(walk).seconds
         found.setdefault("ls, first time", []).append((first.seconds, bare))
         found.setdefault("… once indexed", []).append((measure.run(ls, env).seconds, bare))
-        with Engine() as engine:
-            engine.call("overview", {"places": [str(scratch / "cache")]})  # and so is the program
-            seconds = _overview(engine, place)
-            found.setdefault("overview, once indexed by that", []).append((seconds, bare))
+        seen = json.loads(measure.run(window, env).out)
+        found.setdefault("the window's overview, once indexed", []).append((seen["seconds"], bare))
+        slices.append(seen["slice"])
     rows = []
     for what, pairs in found.items():
         ours, reference = (statistics.median(some) for some in zip(*pairs, strict=True))
-        most = MOST if what.startswith("overview") else None
-        rows.append(Figure(f"{files:,} files of twelve compilers: {what}", ours, reference, None,
-                           of, most))  # fmt: skip
+        text = what if what.startswith("…") else f"{files:,} files of twelve compilers: {what}"
+        most = MOST if "window" in what else None
+        rows.append(Figure(text, ours, reference, None, "os.walk and stat, start included", most))
+    longest = statistics.median(slices)
+    rows.append(Figure("… longest slice of its main thread", longest, _FRAME, None,
+                       "a frame of 60 in a second", _FRAME))  # fmt: skip
     return rows
-
-
-def _overview(engine: Engine, place: Path) -> float:
-    """Seconds that an overview takes."""
-    started = time.perf_counter()
-    engine.call("overview", {"places": [str(place)]})
-    return time.perf_counter() - started
 
 
 def main(files: int = FILES) -> int:

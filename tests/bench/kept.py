@@ -29,6 +29,7 @@ MEASURES = {
     "disk": ("cli", "client", "engine", "stores", "artifacts"),
     "copies": ("cli", "client", "engine", "stores", "artifacts"),
     "verdicts": ("cli", "client", "engine", "stores", "artifacts", "verdict"),
+    "jits": ("cli", "gui", "client", "engine", "stores", "artifacts"),
     "treemap": ("gui",),
     "streaming": ("gui", "client", "engine"),
     "table": ("gui",),

@@ -86,6 +86,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "doctor {own} --env {torch} --fix --dry-run => 4",
         "run --recipe {tmp}/new.toml --into {tmp}/new -- {torch} {tmp}/program.py",
         "warm {tmp}/kernels.toml --into {tmp}/k --env {torch}",
+        "warm {tmp}/kernels.toml --into {tmp}/f --env {torch} --on local --state {tmp}/st",
+        "fleet new {tmp}/new.fleet", "fleet nodes local --env {torch}",
+        "fleet run {tmp}/fleet.toml", "fleet status {tmp}/fleet.toml",
         "verify {tmp}/k --recipe {tmp}/kernels.toml --recipe {tmp}/one.toml --env {torch} => 1",
     ),
 }  # fmt: skip
@@ -116,6 +119,8 @@ ALONE |= {f"Unseen.{name}" for name in ("pid", "name", "user")}
 ALONE.add("FactorTold.called")
 #: tests/cli/test_shared.py: a file system that other machines may use, too.
 ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
+#: tests/cli/test_vllm.py: a key of vLLM's.
+ALONE.add("places, each place.ranks")
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}
@@ -286,6 +291,10 @@ def test_what_is_documented_of_compiling_is_printed(
     shutil.copy(DATA / "recipe_kernels.py", tmp_path)
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "kernels.toml").write_text(KERNELS)
+    (tmp_path / "fleet.toml").write_text(
+        'recipes = "kernels.toml"\non = "local"\ninto = "f"\nstate = "st"\n'
+        f'prove = true\npython = "{torch_python}"\n'
+    )
     places |= {"torch": torch_python, "filled": filled}
     env = {"TMPDIR": str(header_folder)}
     assert demanded("compile") - shown(tk, "compile", places, **env) == set()

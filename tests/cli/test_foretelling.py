@@ -140,6 +140,35 @@ def test_import_says_what_is_new_before_it_asks(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.parametrize("how", ["import", "copy"])
+def test_who_can_change_the_target_is_said_before_the_question(
+    how: str, bundle: Path, among: Path
+) -> None:
+    """And once, where the answer is yes."""
+    into = among / "t"
+    into.mkdir()
+    into.chmod(0o777)
+    words = (
+        ["import", bundle, "--into", into]
+        if how == "import"
+        else ["copy", bundle, into, "--allow-secrets"]
+    )
+    for answer in ("n", "y"):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "torchkeeper", *map(str, words)]
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            os.close(theirs)
+            os.write(ours, f"{answer}\n".encode())
+            _, err = process.communicate(timeout=LONG)
+        os.close(ours)
+        before, asked, after = err.partition(f"{how.capitalize()} ")
+        warning = f"Everybody may write to {into}."
+        assert asked and (before.count(warning), after.count(warning)) == (1, 0), err
+        assert bool(list(into.iterdir())) == (answer == "y")
+
+
 @ANYWHERE
 @pytest.mark.slow
 def test_several_files_are_placed_together(

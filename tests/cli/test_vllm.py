@@ -46,6 +46,46 @@ def test_two_pods_differ_in_a_port(tk: Tk, first: Path, tmp_path: Path) -> None:
     assert "has several keys of vLLM" in ran.err
 
 
+def test_a_key_is_one_place_with_its_ranks(tk: Tk, tmp_path: Path) -> None:
+    root, ranks = tmp_path / "vllm", ["rank_0_0", "rank_2_0", "rank_10_0"]
+    key = tree(root, {}, ranks=ranks)
+    (key.parent / "empty").mkdir()
+    env = {"VLLM_CACHE_ROOT": str(root), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    [row] = [x for x in tk("places", "--json", **env).objects if x["reason"] == "vllm"]
+    assert (row["path"], sorted(row["ranks"])) == (str(key), sorted(ranks))
+    assert f"{key}  12 entries, " in (said := tk("places", **env).out)
+    assert said.splitlines()[-1].endswith("vLLM, 3 ranks")
+
+    def listed(*words: str | Path) -> list[list[str]]:
+        return [line.split() for line in tk("ls", *words).out.splitlines()[:-1]]
+
+    head, *rows = listed(key, "--sort", "rank")
+    assert head[:3] == ["KIND", "RANK", "KEY"]
+    assert [row[1] for row in rows] == [rank for rank in ranks for _ in range(4)]
+    assert len({(row[1], row[2]) for row in rows}) == 12, "no two lines say the same"
+    # From above, the key is named, too; in a rank there is nothing to say.
+    assert {row[1] for row in listed(root)[1:]} == {f"{key.name}/{rank}" for rank in ranks}
+    assert listed(key / "rank_0_0")[0][:2] == ["KIND", "KEY"]
+    assert listed(root, "--columns", "key,rank")[0] == ["KEY", "RANK"]
+
+
+def test_entries_of_two_keys_are_explained(tk: Tk, tmp_path: Path) -> None:
+    keys = [tree(tmp_path, {PORT: port}, config=one) for port, one in (("1", "aa"), ("2", "bb"))]
+    parts = [f"{key.name}/rank_0_0/backbone" for key in keys]
+    ran = tk("explain", keys[0].parent, *parts)
+    assert ran.code == 0, ran.err
+    assert f"2 factors differ: config_hash and {PORT}." in ran.out
+    rows = [line.split() for line in ran.out.splitlines()[-2:]]
+    assert rows == [["Key", "of", "vLLM", "config_hash", "aa", "bb"], [PORT, "1", "2"]]
+    (told,) = tk("explain", keys[0].parent, *parts, "--json").objects
+    assert [x["factor"] for x in told["differences"]] == ["config_hash", PORT]
+    assert {x["group"] for x in told["differences"]} == {"key"}
+    # A secret is nobody's to see, and code of no key tells nothing.
+    other = tree(tmp_path, {PORT: "1"}, config="aa", VLLM_API_KEY="hunter2")
+    ran = tk("explain", keys[0].parent, parts[0], f"{other.name}/rank_0_0/backbone")
+    assert "VLLM_API_KEY" in ran.out and "hunter2" not in ran.out
+
+
 def test_several_factors_are_a_table(tk: Tk, first: Path, tmp_path: Path) -> None:
     other = tree(tmp_path / "b", {PORT: "5601", "VLLM_USE_DEEP_GEMM": "0"}, config="feed")
     lines = tk("explain", first, other).out.splitlines()

@@ -72,18 +72,23 @@ def sglang() -> None:
 
 
 def quack() -> None:
-    """Under the names that jit_cache gives; what it exports with needs CuTe DSL."""
-    import hashlib
-    import pickle
-
-    text = (WHEELS / "quack_kernels/quack/cache/jit.py").read_text()
-    assert 'o_path = cache_path / f"{sha}.o"' in text
-    assert "hashlib.sha256(pickle.dumps(key)).hexdigest()" in text
-    path = FOLDER / "quack_cache" / hashlib.sha256(b"fingerprint").hexdigest()
-    path.mkdir(parents=True)
-    sha = hashlib.sha256(pickle.dumps(("_compile_rmsnorm", 1))).hexdigest()
-    built(path / f"{sha}.o")
-    (path / f"{sha}.lock").touch()
+    """By its own decorator, of a kernel that exports what g++ made."""
+    for name in ("cutlass", "cutlass.cute", "tvm_ffi", "quack", "quack.cache"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["cutlass"].__dict__.update(cute=sys.modules["cutlass.cute"], __version__="4.8.1")
+    sys.modules["tvm_ffi"].__dict__.update(__version__="0.1.15")
+    package = WHEELS / "quack_kernels/quack"
+    sys.modules["quack"].__dict__.update(__file__=str(package / "__init__.py"))
+    pool = types.SimpleNamespace(get_active_pool=lambda: None)
+    folder = str(FOLDER / "quack_cache")
+    about = {"CACHE_DIR": folder, "CACHE_ENABLED": True, "EXTRA_SOURCE_DIRS": []}
+    sys.modules["quack"].__dict__["cache"] = sys.modules["quack.cache"]
+    sys.modules["quack.cache"].__dict__.update(about, async_compile=pool)
+    jit = module("quack.cache.jit", package / "cache/jit.py")
+    kernel = types.SimpleNamespace(
+        export_to_c=lambda object_file_path, function_name: built(Path(object_file_path))
+    )
+    jit.jit_cache(lambda width: kernel)(1)
 
 
 def torch_tensorrt() -> None:
@@ -150,26 +155,33 @@ def helion() -> None:
 
 
 def cute_dsl() -> None:
-    """A module that MLIR of the wheel writes as bytecode, saved by the function that saves all."""
+    """A module that MLIR of the wheel writes as bytecode, by the functions that save all."""
     import hashlib
-    import zlib
 
-    vendored = "flashinfer_python/flashinfer/data/cutlass/python/CuTeDSL/cutlass/base_dsl"
-    text = (WHEELS / vendored / "cache_helpers.py").read_text()
-    assert 'initial_name = f"{dsl_name.lower()}_{fname}.mlir"' in text
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cutlass"]:
+        del sys.modules[name]
     sys.path.insert(0, str(WHEELS / "nvidia_cutlass_dsl_libs_base/nvidia_cutlass_dsl/dsl_packages"))
-    import io
-
     from cutlass._mlir import ir
 
+    os.environ["CUTE_DSL_CACHE_DIR"] = str(FOLDER / "cutlass_python_cache")
+    vendored = "flashinfer_python/flashinfer/data/cutlass/python/CuTeDSL/cutlass/base_dsl"
+    log = types.SimpleNamespace(info=lambda *_: None, debug=lambda *_: None)
+    helpers = module(
+        "cutlass.base_dsl.cache_helpers",
+        WHEELS / vendored / "cache_helpers.py",
+        cutlass__base_dsl=types.SimpleNamespace(__path__=[]),
+        cutlass__base_dsl__utils=types.SimpleNamespace(__path__=[]),
+        cutlass__base_dsl__utils__logger=types.SimpleNamespace(log=lambda: log),
+        cutlass__base_dsl__jit_executor=types.SimpleNamespace(JitCompiledFunction=object),
+        cutlass__base_dsl__common=types.SimpleNamespace(DSLRuntimeError=RuntimeError),
+    )
     with ir.Context(), ir.Location.unknown():
-        stream = io.BytesIO()
-        ir.Module.create().operation.write_bytecode(stream)
-    data = stream.getvalue()
-    data += zlib.crc32(data).to_bytes(4, sys.byteorder)
-    path = FOLDER / "cutlass_python_cache"
-    path.mkdir()
-    (path / f"cute_dsl_{hashlib.sha256(data).hexdigest()}.mlir").write_bytes(data)
+        made = ir.Module.create()
+        name = hashlib.sha256(str(made).encode()).hexdigest()
+        helpers.dump_cache_to_path(
+            "CUTE_DSL", types.SimpleNamespace(ir_module=made), name,
+            bytecode_writer=lambda f: helpers.write_bytecode_with_crc32(f, made),
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def test_compilers_of_jit_kernels_are_offered(
     got = {pick.name: pick.right for pick in shown.list.picks}
     assert {name: got[name] for name in real} == {name: str(n) for name, n in real.items()}
     assert got["jit"] == str(real.total())
-    shown = typed(qtbot, window, "kind:flash")
+    shown = typed(qtbot, window, "kind:deep")
     [pick] = shown.list.picks
-    assert (pick.name, pick.about) == ("flashinfer", "FlashInfer")
+    assert (pick.name, pick.about) == ("deepgemm", "DeepGEMM")
     typed(qtbot, window, "kind:flashinfer")
     settle(qtbot)
     assert window.entries.count == real["flashinfer"]

@@ -15,7 +15,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QToolButton, QTreeWidgetItem, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle, told
@@ -23,6 +23,7 @@ from tests.gui.test_flows import open_dialog
 from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE, rename
+from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui import theme
@@ -206,6 +207,45 @@ def test_several_places_go_into_one_file(
         held = {item.path.rpartition("/")[2] for item in bundle.items()}
     assert held >= {path.name for path in kernels.iterdir() if path.is_dir()}
     assert kernels.name in dict(asked(job))["From"]
+
+
+def test_everything_a_server_needs_is_one_choice(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, kernels: Path, tmp_path: Path
+) -> None:
+    make(kernels, tmp_path / "b.torchcache")
+    window = open_window(kernels)
+    window.places.add(str(tmp_path / "b.torchcache"))
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.table.select({window.entries.shown()[0].identity})
+    settle(qtbot)
+    dialog = ask(qtbot, window)
+    others = dialog.others
+
+    def row(path: Path) -> QTreeWidgetItem:
+        [found] = [one for one in others.items() if one.text(1) == str(path)]
+        return found
+
+    # How much is in each is told as it is found out.
+    both = row(kernels), row(tmp_path / "b.torchcache")
+    qtbot.waitUntil(lambda: [one.text(2) for one in both] == ["2", "2"], timeout=PATIENCE)
+    assert all(one.text(3).endswith("kB") for one in both)
+    assert not dialog.whole.isChecked() and not others.ticked
+    click(qtbot, others.server)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert dialog.whole.isChecked(), "all of the place that is shown, too"
+    assert str(kernels) in others.ticked
+    assert str(tmp_path / "b.torchcache") not in others.ticked, "it was made of such"
+    assert dialog.plan is not None and dialog.plan["entries"] > window.entries.total - 10
+    click(qtbot, others.all)
+    assert len(others.ticked) == len(others.items()) and others.server.isChecked()
+    assert others.all.text() == "Select n&one"
+    row(kernels).setCheckState(0, Qt.CheckState.Unchecked)
+    assert not others.server.isChecked() and others.all.text() == "Select a&ll"
+    click(qtbot, others.server)
+    click(qtbot, others.server)
+    assert [*others.ticked] == [str(tmp_path / "b.torchcache")]
+    dialog.reject()
 
 
 @pytest.mark.slow

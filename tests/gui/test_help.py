@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.pages import glossary
 from torchkeeper.gui.pages.help import GlossaryDialog
-from torchkeeper.gui.table.rows import COLUMNS
+from torchkeeper.gui.table.rows import COLUMNS, VERDICT
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
@@ -75,7 +75,7 @@ def test_a_click_in_that_mode_explains(qtbot: QtBot, window: Window) -> None:
     assert QWhatsThis.inWhatsThisMode()
     assert "press Esc" in window.statusBar().currentMessage()
     QWhatsThis.leaveWhatsThisMode()
-    index = window.entries.index(0, 2)
+    index = window.entries.index(0, VERDICT)
     assert "<b>Verdict</b>" in index.data(Qt.ItemDataRole.WhatsThisRole)
     QWhatsThis.leaveWhatsThisMode()
     QWhatsThis.hideText()
@@ -98,7 +98,7 @@ def test_the_keyboard_asks_of_what_has_it(
 
     window.show_page("entries")
     window.table.go_to_row(0)
-    window.table.setCurrentIndex(window.entries.index(0, 2))
+    window.table.setCurrentIndex(window.entries.index(0, VERDICT))
     assert glossary.whats_this("verdict") in ask(window.table)
     assert glossary.whats_this("filter") in ask(window.head.box)
     assert "Words match name and key" in ask(window.head.box), "and what it does"

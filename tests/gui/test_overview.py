@@ -112,6 +112,18 @@ def test_places_are_added_up_and_gone_into(
         assert sum(one.size for one in window.table.selected()) == total.bytes
 
 
+def test_it_is_there_before_anybody_goes_there(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """To make all of it takes as long as a frame, which is not to be when it is asked for."""
+    window = open_window(fixture_cache)
+    assert window.pages.current == "entries"
+    ahead = dict(window.pages.by_id())["overview"]
+    assert isinstance(ahead, OverviewPage)
+    assert not ahead.looking.running and not ahead.looking.looked, "and looks at nothing"
+    assert overview(qtbot, window) is ahead
+
+
 def test_what_is_unsafe_stands_beside_what_is_usable(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path]
 ) -> None:

@@ -42,6 +42,7 @@ from torchkeeper.gui.table.rows import (
     KIND,
     NAME,
     NOT_SERVERS,
+    RANKED,
     SERVERS,
     SIZE,
     TORCH,
@@ -144,7 +145,7 @@ def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> N
     def seen() -> set[int]:
         return {n for n in range(len(COLUMNS)) if not header.isSectionHidden(n)}
 
-    every = set(range(len(COLUMNS)))
+    every = set(range(len(COLUMNS))) - RANKED
     assert seen() == every - SERVERS - HIDDEN_FIRST
     chosen.use(True)
     assert seen() == every - NOT_SERVERS - HIDDEN_FIRST
@@ -167,6 +168,19 @@ def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> N
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (USED, ASCENDING)
     assert header.sectionSize(EXPIRES) == 137
     assert seen() == every - NOT_SERVERS - {FILES}
+
+
+def test_ranks_have_a_column_where_there_are_some(qtbot: QtBot, settings: QSettings) -> None:
+    table, chosen = columns(qtbot, settings)
+    header = table.horizontalHeader()
+    [rank] = RANKED
+    table.sortByColumn(NAME, ASCENDING)
+    chosen.use(False, True)
+    assert not header.isSectionHidden(rank) and header.sortIndicatorSection() == NAME
+    table.sortByColumn(rank, ASCENDING)
+    chosen.use(False)
+    assert header.isSectionHidden(rank)
+    assert header.sortIndicatorSection() == SIZE, "not by what cannot be seen"
 
 
 def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
@@ -255,8 +269,8 @@ def test_what_makes_no_sense_is_passed_over(
     table, _ = columns(qtbot, settings)
     header = table.horizontalHeader()
     assert order(table) == list(COLUMNS)
-    assert header.hiddenSectionCount() == len(SERVERS | HIDDEN_FIRST)
-    hidden = {NAME, *SERVERS, *HIDDEN_FIRST}
+    hidden = {NAME, *SERVERS, *RANKED, *HIDDEN_FIRST}
+    assert header.hiddenSectionCount() == len(hidden) - 1
     seen = {n: width for n, width in first_widths().items() if n not in hidden}
     assert {n: header.sectionSize(n) for n in seen} == seen
     assert header.sortIndicatorSection() == SIZE
@@ -288,7 +302,7 @@ def test_a_column_of_a_later_version_finds_its_place(qtbot: QtBot, settings: QSe
     kept = {"version": 1, "order": [older[1], older[0], *older[2:], "gone"], "hidden": ["gone"]}
     settings.setValue(KEPT, json.dumps(kept))
     table, _ = columns(qtbot, settings)
-    assert order(table)[:5] == ["name", "kind", "verdict", "key", "size"]
+    assert order(table)[:6] == ["name", "kind", "rank", "verdict", "key", "size"]
     assert table.horizontalHeader().visualIndex(KIND) == 1
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, listed, settle
@@ -15,6 +17,9 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.engine.messages.verdicts import VllmRow
 from torchkeeper.gui.inspector import vllm
 from torchkeeper.gui.inspector.details import FactsView
+from torchkeeper.gui.jobs.model import Selection
+from torchkeeper.gui.pages.comparing.page import ComparePage
+from torchkeeper.gui.table.rows import RANK, cell_text
 from torchkeeper.gui.window import Window
 
 PORT = "VLLM_P2P_SIDE_CHANNEL_PORT"
@@ -71,6 +76,98 @@ def test_a_place_of_vllm_says_what_its_keys_are(
     shutil.rmtree(one)
     window.actions_["refresh"].trigger()
     qtbot.waitUntil(inspector.blank.isVisible, timeout=PATIENCE)
+
+
+def test_ranks_are_told_apart(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
+    one, other = two(tmp_path)
+    window = open_window(one)
+    settle(qtbot)
+    header = window.table.horizontalHeader()
+    assert not header.isSectionHidden(RANK)
+    assert [entry.kind for entry in window.entries.shown()].count("precompile") == 5
+    texts = {cell_text(entry, RANK) for entry in window.entries.shown()}
+    assert texts == {"rank_0_0", "rank_1_0"}
+    window.actions_["group-rank"].trigger()
+    qtbot.waitUntil(lambda: window.entries.grouping == "rank")
+    groups = window.entries.groups
+    assert [group.title for group in groups] == ["rank_0_0", "rank_1_0"]
+    assert groups[0].spoken.startswith("Rank rank_0_0, 4 entries, ")
+    # Above the keys, each rank is of one; in a rank, there is nothing to tell apart.
+    window.open_paths([str(one.parent)])
+    listed(qtbot, window, one.parent)
+    settle(qtbot)
+    groups = window.entries.groups
+    assert [group.title for group in groups] == sorted(
+        [f"rank_0_0 · {one.name}", f"rank_1_0 · {one.name}", f"rank_0_0 · {other.name}"],
+        key=lambda title: title.split(" · ")[::-1],
+    )
+    window.open_paths([str(one / "rank_0_0")])
+    listed(qtbot, window, one / "rank_0_0")
+    settle(qtbot)
+    assert header.isSectionHidden(RANK)
+    # A bundle says it by its entries.
+    bundle = tmp_path / "pod.torchcache"
+    made = window.operations.export(str(one.parent), Selection(), str(bundle), secrets="allow")
+    qtbot.waitUntil(lambda: not made.active, timeout=PATIENCE)
+    window.places.add(str(bundle), bundle=True)
+    window.places_pane.choose(str(bundle))
+    listed(qtbot, window, bundle)
+    settle(qtbot)
+    assert not header.isSectionHidden(RANK)
+
+
+def test_a_key_is_one_row_of_the_sidebar(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two(tmp_path / "vllm")
+    monkeypatch.setenv("VLLM_CACHE_ROOT", str(tmp_path / "vllm"))
+    window = open_window()
+    rows = {x.path: x for x in window.places.places if x.reason == "vllm"}
+    assert set(rows) == {str(one), str(other)}
+    assert rows[str(one)].ranks == ("rank_0_0", "rank_1_0")
+    assert rows[str(one)].about == "vLLM · 2 ranks"
+    assert rows[str(other)].about == "vLLM · 1 rank"
+    index = window.places.index(window.places.row_of(str(one)))
+    assert "rank_0_0 and rank_1_0" in index.data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.mark.parametrize(
+    "what", ["cache_key_factors.json", "artifact_compile_range_16_16_subgraph_0"]
+)
+def test_two_keys_are_compared_on_the_page(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, what: str
+) -> None:
+    one, other = two(tmp_path)
+    window = open_window(one.parent)
+    settle(qtbot)
+
+    def of(key: Path, rank: str = "rank_0_0") -> Entry:
+        start = f"{key.name}/{rank}/backbone/{what}"
+        return next(x for x in window.entries.shown() if x.path == start)
+
+    window.table.select({of(one).identity, of(other).identity})
+    settle(qtbot)
+    window.actions_["compare-two"].trigger()
+    page = window.pages.of("compare")
+    assert isinstance(page, ComparePage)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    assert page.sentence.text().startswith(f"Only {PORT} differs (")
+    assert page.sentence.text().endswith("it is in the key and cannot change code")
+    # The cards tell apart what has one name.
+    made = {page.a.made.text(), page.b.made.text()}
+    assert made == {f"rank_0_0 · {key.name} · torch_compile_cache" for key in (one, other)}
+    [(factor, a, b)] = page.tree.texts()
+    assert (factor, {a, b}) == (PORT, {"5710", "5601"})
+    heading = page.tree.topLevelItem(0)
+    assert heading is not None and heading.text(0) == "Key of vLLM (1)"
+    # Ranks of a key differ in nothing that it is made of.
+    if what == "cache_key_factors.json":
+        window.show_page("entries")
+        window.table.select({of(one).identity, of(one, "rank_1_0").identity})
+        settle(qtbot)
+        window.actions_["compare-two"].trigger()
+        qtbot.waitUntil(lambda: page.sentence.text().startswith("The factors"), timeout=PATIENCE)
+        assert page.sentence.text() == "The factors that are recorded do not differ"
 
 
 def test_of_other_places_it_says_nothing(

@@ -20,6 +20,7 @@ from tests.shots import (
     sample_profiles,
     sample_recipes,
     sample_runs,
+    sample_vllm,
     samples,
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
@@ -360,7 +361,16 @@ class SampleEngines(Engines):
         if op == "places":
             reasons = {samples.PLACE: "default", samples.KERNELS: "triton-default"}
             there = reasons.items() if self._places else ()
-            return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
+            keys = {row["folder"]: list[str]() for row in self.vllm}
+            for row in self.vllm:
+                keys[row["folder"]].append(row["rank"])
+            found = [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there]
+            found += [
+                {"path": f"{sample_vllm.PLACE}/{key}", "reason": "vllm", "exists": True,
+                 "ranks": ranks}
+                for key, ranks in keys.items()
+            ]  # fmt: skip
+            return found, {}
         if op in ("list", "plan_purge"):
             all_rows, result = self._listed(op, place)
             rows = all_rows

@@ -139,13 +139,17 @@ def _vllm(stage: Stage) -> None:
     window.places.add(sample_vllm.PLACE)
     window.places_pane.choose(sample_vllm.PLACE)
     stage.take("inspector-keys", window, 2 * _REST)
-    first, second, other = engines.entries
+    first, second, other, *_ = engines.entries
     window.table.select({second.identity})
     turn(_REST)
     _to_end(window)
     stage.take("inspector-key", window)
     window.table.select({first.identity, other.identity})
     stage.take("inspector-two-keys", window, _REST)
+    window.table.clearSelection()
+    window.actions_["inspector"].trigger()
+    window.actions_["group-rank"].trigger()
+    stage.take("vllm-ranks", window, _REST)
     stage.close(window)
 
 

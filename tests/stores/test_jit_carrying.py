@@ -336,7 +336,8 @@ def test_a_bundle_tells_whose_each_is(machine: Path, tmp_path: Path) -> None:
     carry(machine, tmp_path / "b.torchcache")
     with Bundle(str(tmp_path / "b.torchcache"), Report()) as bundle:
         owners = {own.cache.title for x in bundle.items() if (own := known.own(x.files[0].path))}
-    assert owners == {one.title for one in known.CACHES if one.forms}
+    # DeepEP writes as DeepGEMM does, and only where there are GPUs.
+    assert owners == {one.title for one in known.CACHES if one.forms} - {"DeepEP"}
     assert os.path.basename(FLASHINFER) == "flashinfer"
 
 

@@ -25,7 +25,8 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.purging import check_is_cache
-from torchkeeper.stores import places
+from torchkeeper.stores import caches, places
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
@@ -199,6 +200,45 @@ def test_what_helion_has_others_keep_is_theirs(
     assert paths(tmp_path / "there", "unknown") == set()
 
 
+#: As DispatchRuntime::generate_impl of DeepEP's csrc/kernels/elastic/dispatch.hpp begins one.
+DEEP_EP = """
+#include <deep_ep/impls/dispatch.cuh>
+
+using namespace deep_ep::elastic;
+"""
+
+
+def test_deep_ep_is_told_from_deep_gemm(machine: Path, tmp_path: Path) -> None:
+    """By the name of a folder from above, and else by what a kernel is made of."""
+    for name in ("deep_ep", "nameless"):
+        [entry] = (
+            Path(shutil.copytree(machine / "deep_gemm", tmp_path / name)) / "cache"
+        ).iterdir()
+        (entry / "kernel.cu").write_text(DEEP_EP)
+        entry.rename(entry.with_name(f"kernel.dispatch.{'a' * 32}"))
+    told = {("DeepEP: dispatch", "cuda:90", 2)}
+    for place in (tmp_path / "deep_ep", tmp_path / "nameless"):
+        assert {(one.name, one.device, one.files) for one in entries(place)} == told
+        carry(place, tmp_path / "b.torchcache")
+        with Bundle(str(tmp_path / "b.torchcache"), Report()) as bundle:
+            assert {caches.cache_of(item) for item in bundle.items(Report())} == {"DeepEP"}
+        target = tmp_path / f"of_{place.name}"
+        (target / "deep_gemm").mkdir(parents=True)
+        carry(tmp_path / "b.torchcache", target)
+        assert below(target) == {
+            f"deep_ep/cache/kernel.dispatch.{'a' * 32}/{name}"
+            for name in ("kernel.cu", "kernel.cubin")
+        }
+        (tmp_path / "b.torchcache").unlink()
+    (tmp_path / "deep_ep" / "cache" / f"kernel.dispatch.{'a' * 32}" / "kernel.cu").unlink()
+    assert [one.name for one in entries(tmp_path) if one.path.startswith("deep_ep/")] == [
+        "DeepEP: dispatch"
+    ]
+    assert {(one.name, one.device, one.files) for one in entries(machine / "deep_gemm")} == THERE[
+        "deep_gemm"
+    ]
+
+
 def near(name: str) -> list[str]:
     """Names that are nearly that one."""
     stem, dot, end = name.rpartition(".")
@@ -331,6 +371,17 @@ def test_what_a_build_names_is_told_in_a_time_that_grows_with_its_size() -> None
     assert tells(begins + once + b"\n" * 60_000 + b"build b.o: ")
 
 
+def test_a_name_in_a_form_stands_for_itself() -> None:
+    build = "flashinfer/0.7/90a/cached_ops/a.b"
+    assert known.locate(f"{build}/a.b.so") == ("jit", "a.b", build)
+    for name in ("axb.so", "a.b", "a.ba.b.so", "\0.so", "\0"):
+        assert known.locate(f"{build}/{name}") is None
+    built = "torch_extensions/py311_cpu/a_v1"
+    for name in ("a_v1", "a_v1.so", "a_v1_v2.so"):
+        assert known.locate(f"{built}/{name}") == ("jit", "a_v1", built)
+    assert known.locate(f"{built}/a.so") is None
+
+
 def test_what_proves_it_is_found_among_many(tmp_path: Path) -> None:
     built = tmp_path / "torch_extensions" / "a"
     built.mkdir(parents=True)
@@ -425,8 +476,8 @@ def test_they_are_found(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_sglang_has_others_keep_is_found(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = "sglang/torch_compile_cache/0a1b2c3d4e/rank_0_0"
-    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", ranks):
+    key = "sglang/torch_compile_cache/0a1b2c3d4e"
+    for path in ("sglang/inductor", "sglang/triton", "sglang/nv", f"{key}/rank_0_0"):
         (machine / path).mkdir(parents=True)
     (machine / "cute_aot").rename(machine / "sglang" / "cute_aot")
     (machine / "tilelang").rename(machine / "sglang" / "tilelang")
@@ -434,7 +485,7 @@ def test_what_sglang_has_others_keep_is_found(
     found = {x.path.removeprefix(f"{machine}/"): x.reason for x in places.find()}
     here = {path: reason for path, reason in found.items() if path.startswith("sglang/")}
     assert here == {
-        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", ranks: "SGLang",
+        "sglang/inductor": "SGLang", "sglang/triton": "SGLang", key: "SGLang",
         "sglang/nv": "SGLANG_CACHE_DIR", "sglang/cute_aot": "SGLANG_CACHE_DIR",
         "sglang/tilelang": "SGLANG_CACHE_DIR",
     }  # fmt: skip
@@ -509,7 +560,7 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     tk("purge", machine, "--filter", "kind:jit", "--yes")
     assert items(machine) == []
     tk("undo", machine)
-    of_one = sum(str(name).startswith("FlashInfer") for name, *_ in NAMED)
+    of_one = sum(str(x[0]).partition(":")[0] == "FlashInfer" for x in NAMED)
     chosen = "--filter", "kind:flashinfer", "--json"
     found = tk("ls", machine, *chosen).objects
     assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}

@@ -5,15 +5,17 @@ file with the same bytes.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.stores.test_jits import DECODE, FLASHINFER, THERE, machine, paths, serving
+from tests.stores.test_jits import DECODE, FLASHINFER, THERE, items, machine, paths, serving
 from torchkeeper.artifacts.jits import known
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import protocol
@@ -153,6 +155,23 @@ def test_what_was_written_a_moment_ago_is_proved_again(
     place = machine / "helion"
     told(place, file)
     assert len(counted.by(lambda: told(place, file))) == 2
+
+
+def test_what_has_proved_is_let_go_of_at_once(machine: Path, file: str) -> None:
+    """With it go all files of a place, which a cycle would keep until somebody looks for cycles."""
+    place = machine / FLASHINFER
+    told(place, file)
+    gc.disable()
+    try:
+        with kept(place, file) as index:
+            proving = walking.Proving(str(place), index)
+            files = [x for item in items(place) for x in item.files if item.kind == "jit"]
+            assert all(map(proving.among(files), files))
+            gone = weakref.ref(proving)
+            del proving
+            assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_other_forms_of_a_compiler_prove_again(

@@ -670,10 +670,11 @@ def test_places_of_vllm_and_of_generic_caches(
 
     assert "vllm" not in found().values()
     monkeypatch.setenv("VLLM_CACHE_ROOT", str(tmp_path / "vllm"))
-    assert found()[str(vllm_rank)] == "vllm"
+    assert found()[str(vllm_rank.parent)] == "vllm"
+    assert str(vllm_rank) not in found(), "a key is one place, which has its ranks"
     monkeypatch.delenv("VLLM_CACHE_ROOT")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert found()[str(vllm_rank)] == "vllm"
+    assert found()[str(vllm_rank.parent)] == "vllm"
     ahead = tmp_path / "vllm" / "torch_aot_compile" / ("cd" * 32)
     ahead.mkdir(parents=True)
     assert found()[str(ahead)] == "vllm"

@@ -146,6 +146,7 @@ def test_two_lists_of_one_key_become_one(caches: Path, tmp_path: Path, by_bundle
     assert [name for name, _ in found] == PIECES * 2
     assert [one for one in found if one in before] == before
     assert all(Path(path).is_file() and path.startswith(str(mine)) for _, path in found)
+    assert set(files(mine)) == set(files(caches))
     again, _ = carry(source, mine)
     assert again.entries == 0
     assert indexed(mine) == found
@@ -164,6 +165,20 @@ def test_a_list_that_is_none_stays(caches: Path, tmp_path: Path) -> None:
     assert "open(" in spoilt.read_text()
     whole = [path for path in mine.rglob(INDEX) if path != spoilt]
     assert [name for path in whole for name, _ in indexed(path.parent)] == PIECES
+
+
+def test_what_is_no_file_stays(caches: Path, tmp_path: Path) -> None:
+    """A pipe, which nobody waits for, and a link."""
+    mine = some_of(caches, tmp_path / "mine", set(PIECES[:2]))
+    pipe, link = sorted(mine.rglob(INDEX))
+    pipe.unlink()
+    os.mkfifo(pipe)
+    text = link.rename(tmp_path / "list").read_bytes()
+    link.symlink_to(tmp_path / "list")
+    _, left = carry(some_of(caches, tmp_path / "theirs", set(PIECES[1:])), mine)
+    assert left.codes.count("key-taken") == 2
+    assert pipe.is_fifo() and link.is_symlink()
+    assert (tmp_path / "list").read_bytes() == text
 
 
 def test_a_list_takes_no_piece_that_does_not_come(caches: Path, tmp_path: Path) -> None:

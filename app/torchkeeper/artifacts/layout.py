@@ -454,12 +454,14 @@ def _are_of_kernel(names: tuple[str, ...]) -> bool:
     return all(_TRITON_FILE.fullmatch(name) and triton.is_file(name) for name in names)
 
 
-def compiled_path(path: str) -> str:
+def compiled_path(path: str, title: object = None) -> str:
     """Where a file of another compiler's cache lies in every place: in a folder that is called as
-    the cache. Raises Problem("name-refused").
+    the cache. title: that of the compiler, where what is in the file tells. Raises
+    Problem("name-refused").
     """
-    own = jits.own(path)
-    return checked_path("jit", f"{own.cache.folder}/{own.path}" if own else path)
+    if (own := jits.own(path)) is None:
+        return checked_path("jit", path)
+    return checked_path("jit", f"{jits.folder_of(own.cache, str(title))}/{own.path}")
 
 
 def _are_names(parts: list[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, layout, ondisk, triton
@@ -38,7 +38,8 @@ class Proof(NamedTuple):
     also: Proof | None = None
 
 
-def _begins(pattern: str, rest: Sequence[str] = ()) -> Callable[[bytes], object]:
+@functools.lru_cache(1 << 6)  # of many files one after the other the same is asked
+def _begins(pattern: str, rest: tuple[str, ...] = ()) -> Callable[[bytes], object]:
     """rest: what has to follow, each somewhere after the one before. In one pattern these would
     take a time that grows with the square of the size.
     """
@@ -195,12 +196,14 @@ def wanted(path: str) -> list[Proof]:
     return found
 
 
-def alone(path: str) -> str | None:
+def alone(path: str, proofs: list[Proof]) -> str | None:
     """The one file that tells of one of another compiler's, by nothing but how it begins: another,
-    or that itself; None of every other path.
+    or that itself; None of every other path. proofs: what is ``wanted`` of it.
     """
-    proof = jits.proof(path)
-    return (proof.path or path) if proof and layout.is_compilers(path) else None
+    if not (proofs and proofs[0].exact):
+        return None
+    _, folder, name, *_ = proofs[0]
+    return f"{folder}/{name}".lstrip("/") if name else path
 
 
 def elsewhere(path: str) -> tuple[str, Callable[[bytes], object]] | None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from torchkeeper.artifacts import beside
 from torchkeeper.artifacts.patterns import regex
 
 #: Bytes of factors, of a graph and of a list of pieces that are read; 0.33.0 has 8 kB of factors.
@@ -42,6 +43,39 @@ _ARTIFACT = re.compile(rb"'(artifact_[^'/\\\n]{1,200})'")
 _SOURCE = re.compile(r"^[ \t]*# File: (/[^\n:]{1,400}\.py):\d+ in ", re.MULTILINE)
 #: The file of a model's own code, of vLLM's models or a plugin's.
 _MODEL = re.compile(r"/models/(\w{1,80})\.py\Z", re.ASCII)
+#: What leads to the folder of a rank: what is above it, the folder of its key, and its own.
+_RANKED = regex(rf"(?:.*?/)??(?:([^/]+)/)?({beside.RANK})/.*")
+_NUMBER = re.compile(r"\d+", re.ASCII)
+#: The folders that have those of keys, and that the caches of a server are in.
+_KEYS, _SERVERS = {"torch_compile_cache", "torch_aot_compile"}, {"vllm", "sglang"}
+
+
+class Rank(NamedTuple):
+    """Where something lies: the name of its key's folder, "" where the path does not lead through
+    that, and of the rank's.
+    """
+
+    key: str
+    name: str
+
+    @property
+    def order(self) -> tuple[str, tuple[int, ...]]:
+        """What ranks are put in order by: 10 comes after 9."""
+        return self.key, tuple(int(number) for number in _NUMBER.findall(self.name))
+
+
+def rank_of(path: str) -> Rank:
+    """Through which rank's folder a path leads; without a name where through none."""
+    match = _RANKED.fullmatch(path) if "rank_" in path else None
+    return Rank(*match.groups("")) if match else Rank("", "")
+
+
+def has_ranks(place: str) -> bool:
+    """Whether a place is one in which folders of ranks are, by its path."""
+    *above, name = place.rstrip("/").split("/")
+    return not rank_of(f"{place}/").name and (
+        name in _KEYS | _SERVERS or not _KEYS.isdisjoint(above)
+    )
 
 
 class Factors(NamedTuple):

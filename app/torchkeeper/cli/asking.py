@@ -45,6 +45,8 @@ class Asker:
         on_rows: Callable[[list[Any]], None] | None = None,
     ) -> None:
         self.engine = engine
+        #: Who can change places, as it was said already.
+        self.warned: list[object] = []
         self._progress = output.Progress(quiet)
         self.rows: list[Any] = []
         self.left: list[LeftFinding] = []
@@ -111,6 +113,9 @@ class Asker:
             self._progress.clear()
             output.complain(user_error("folder-unreadable", what["unreadable"]))
         elif "owners" in what:
+            if what["owners"] in self.warned:
+                return
+            self.warned.append(what["owners"])
             self._progress.clear()
             output.tell_owners(what["owners"], for_use=True)
         elif "now" in what:
@@ -204,7 +209,10 @@ def engine_at(args: argparse.Namespace, machine: str) -> Engine:
 def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
     """What asks an engine for a command, while that runs; python: whose engine it is."""
     with Engine(python) if python else engine_of(args) as engine:
-        yield Asker(engine, args.json)
+        asker = Asker(engine, args.json)
+        # Of one command, which may ask several engines.
+        asker.warned = vars(args).setdefault("warned", asker.warned)
+        yield asker
 
 
 def completing(told: CutOff) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +23,7 @@ from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import COPY, EXPORT
+from torchkeeper.engine.protocol import COPY, EXPORT, TARGET
 from torchkeeper.stores.names import is_mega_cache, scheme_of
 
 if TYPE_CHECKING:
@@ -301,6 +301,12 @@ def made_in(facts: MadeIn | None, entries: Sequence[Entry]) -> str:
     return printable(", ".join(filter(None, [f"torch {facts['torch']}", cuda, *gpus, threads])))
 
 
+def warn_of_owners(asker: Asker, places: Iterable[str]) -> None:
+    """Say who else can change folders that are to be written to, before somebody is asked."""
+    for place in places:
+        asker.ask(TARGET, path=place, owners=True)
+
+
 def trusts(nothing: str, trust: str, made: str, question: str) -> bool:
     """Whether somebody says that they trust others' code. Raises UserError where nobody could."""
     if not output.can_ask():
@@ -316,6 +322,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="DST", type=looking.place, help="the target, of the "
                          "same kinds; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
+    looking.add_only(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
     output.flag(command, "--direct", "from one machine to the other by the ssh of the first, not "
                 "by way of this one")  # fmt: skip
@@ -355,6 +362,9 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
     signed = brings and not args.trust and local and signing.trusted(args.source)
     if brings and not signed and not args.trust:
         nothing, question = "Nothing was copied.", f"Copy to {printable(args.target)}"
+        if what == "folder" and output.can_ask():
+            with asking(args, far.machine_of(args.target)) as to:
+                warn_of_owners(to, [args.target])
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
     if far.machine_of(args.source) != far.machine_of(args.target):

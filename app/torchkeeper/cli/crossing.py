@@ -13,7 +13,8 @@ from torchkeeper.cli import leaving, output, signing
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying, crossing, temporary
 from torchkeeper.client.engines import far, ferry
-from torchkeeper.client.engines.probes import known
+from torchkeeper.client.engines.interpreters import chosen
+from torchkeeper.client.engines.probes import know, known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.outcomes import ARRIVED
 from torchkeeper.client.words.problems import CALLED
@@ -21,7 +22,7 @@ from torchkeeper.engine.protocol import COPY, EXPORT
 from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages import bundles
+    from torchkeeper.engine.messages import Select, bundles
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.verdict.probed import Env
 
@@ -120,8 +121,16 @@ def asked(args: argparse.Namespace, engine: Engine, maker: Env | None) -> bundle
     return {
         "place": args.source, "into": args.target, "dry": args.dry_run, "replace": args.replace,
         "alone": args.alone, "secrets": args.secrets, "builders": carrying.builders(maker),
-        "select": {"filter": args.filter, "envs": known(engine, args.filter, args.env)},
+        "select": selected(args, engine),
     }  # fmt: skip
+
+
+def selected(args: argparse.Namespace, engine: Engine) -> Select:
+    """What of the source is meant. Raises UserError."""
+    if args.usable:
+        envs = know(engine, [chosen(args.env, engine.machine)])
+        return {"filter": args.filter, "envs": envs, "fits": True}
+    return {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
 
 
 def ask(args: argparse.Namespace, asker: Asker, op: str, asked: Mapping[str, object]) -> Any:

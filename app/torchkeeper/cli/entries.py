@@ -171,7 +171,7 @@ def _compare(args: argparse.Namespace) -> int:
         found: msg.Explained = {**result, "differences": asker.rows}
     output.notes(output.left_lines(asker.left))
     a, b = found["a"], found["b"]
-    said = explaining.sentence(found, a["key"] != b["key"]) if b else None
+    said = explaining.of_both(found) if b else None
     if args.json:
         output.emit({**found, "sentence": said})
     if b is None:

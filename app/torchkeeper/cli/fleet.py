@@ -199,7 +199,7 @@ def _after(
 
     def copy(to: str) -> None:
         about = {"source": job.into, "target": to, "filter": "", "alone": False, "direct": False,
-                 "dry_run": False, "replace": True, "trust": True, "only": None,
+                 "dry_run": False, "replace": True, "trust": True, "usable": None,
                  "secrets": job.params.get("secrets"), "env": job.params.get("python")}  # fmt: skip
         told, asker = copied(argparse.Namespace(**{**vars(args), **about}))
         output.remark(args, output.left_lines(asker.left))

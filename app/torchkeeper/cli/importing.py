@@ -23,6 +23,7 @@ from torchkeeper.cli.bundles import (
     taken_back,
     trusts,
     warn,
+    warn_of_owners,
 )
 from torchkeeper.client import carrying, homes
 from torchkeeper.client.engines import far, ferry
@@ -47,6 +48,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
                          "standard input")  # fmt: skip
     looking.add_into_one_or_each(command)
     output.flag(command, "--trust", "do not ask: you trust the maker of the file")
+    looking.add_only(command)
     output.flag(command, "--dry-run", "only print which entries are new there")
     looking.add_env(command)
 
@@ -76,6 +78,9 @@ def _import(args: argparse.Namespace) -> int:
             elif not args.json:  # what of it is new is known once it is there
                 _tell(inside)
             nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
+            if output.can_ask():
+                with asking(args, machine) if machine else nullcontext(asker) as to:
+                    warn_of_owners(to, [args.into])
             if not trusts(nothing, TRUST, "the file", question):
                 output.note(nothing)
                 return 1
@@ -86,7 +91,7 @@ def _import(args: argparse.Namespace) -> int:
             files = [at[file] for file in args.files]
             env, abouts = leaving.tell_names(args, to.engine, files, here)
             answer: bundles.ImportResult = to.ask(
-                IMPORT, files=files, into=args.into, env=env,
+                IMPORT, files=files, into=args.into, env=env, fits=bool(args.usable),
                 manifests={at[file]: one["manifest"] for file, one in signatures.items()},
             )  # fmt: skip
     code = to.end(args, IMPORT, {**answer, "env": env}, args.into)
@@ -130,7 +135,7 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
         sent = [at[file] for file in args.files]
         env, _ = leaving.tell_names(args, asker.engine, sent, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
-            COMPARE, files=sent, into=args.into, rows=args.json, env=env
+            COMPARE, files=sent, into=args.into, rows=args.json, env=env, fits=bool(args.usable)
         )
     files = answer["files"]
     for compared, name in zip(files, args.files, strict=True):
@@ -208,6 +213,8 @@ def _import_each(args: argparse.Namespace) -> int:
                     protected.check(place)
             if not args.dry_run and not trusted:
                 nothing, question = "Nothing was imported.", "Import into these folders"
+                if output.can_ask():
+                    warn_of_owners(to, (str(row["into"]) for row in rows if row["into"]))
                 if not trusts(nothing, TRUST, "the file", question):
                     output.note(nothing)
                     return 1
@@ -243,14 +250,26 @@ def _placed(
     into, cache = row["into"], row["cache"]
     if args.dry_run:
         told: entries_msg.CompareResult = to.ask(
-            COMPARE, files=files, into=into, cache=cache, rows=False, env=env
+            COMPARE,
+            files=files,
+            into=into,
+            cache=cache,
+            rows=False,
+            env=env,
+            fits=bool(args.usable),
         )
         new = _counts(_summed([one["new"] for one in told["files"]]))
         there = sum(one["there"]["entries"] for one in told["files"])
         answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
     else:
         placed: bundles.ImportResult = to.ask(
-            IMPORT, files=files, into=into, cache=cache, env=env, manifests=manifests
+            IMPORT,
+            files=files,
+            into=into,
+            cache=cache,
+            env=env,
+            manifests=manifests,
+            fits=bool(args.usable),
         )
         answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],
                   "renamed": placed["renamed"]}  # fmt: skip

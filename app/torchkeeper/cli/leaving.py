@@ -48,7 +48,7 @@ def tell_names(
     args: argparse.Namespace, engine: Engine, files: Sequence[str], find: Callable[[], Here | None]
 ) -> tuple[str | None, list[Origin]]:
     """As ``carrying.tell_names``, with what there is to say of it; the name of the environment."""
-    here, abouts = carrying.tell_names(engine, files, find, bool(args.env))
+    here, abouts = carrying.tell_names(engine, files, find, bool(args.env or args.usable))
     if here is not None:
         threads = [carrying.threads(one["made_in"], here.facts) for one in abouts]
         output.remark(args, dict.fromkeys(threads))

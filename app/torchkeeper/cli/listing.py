@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, Entry, entry_from_json
+from torchkeeper.artifacts.vllm import rank_of
 from torchkeeper.cli import output, screen
 from torchkeeper.client.words import say
 
@@ -15,9 +16,15 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
+
+
+def _by_kind(e: EntryRow) -> tuple[int, str, str]:
+    return _RANKS[e["kind"]], (e["name"] or "").lower(), e["key"]
+
+
 #: What entries are put in order by, given their fields.
 SORTS: dict[str, Callable[[EntryRow], Any]] = {
-    "kind": lambda e: (_RANKS[e["kind"]], (e["name"] or "").lower(), e["key"]),
+    "kind": _by_kind,
     "key": operator.itemgetter("key"),
     "name": lambda e: (e["name"] is None, (e["name"] or "").lower()),
     "size": lambda e: -e["size"],
@@ -27,6 +34,7 @@ SORTS: dict[str, Callable[[EntryRow], Any]] = {
     "device": lambda e: (e["device"] is None, e["device"] or ""),
     "compile_s": lambda e: -(e["compile_s"] or 0),
     "path": operator.itemgetter("path"),
+    "rank": lambda e: (rank_of(e["path"]).order, _by_kind(e)),
     # What is first: the next to go, 0 being never, and what was not used for longest.
     "expires": lambda e: (e["expires"] is None, not e["expires"], e["expires"] or 0),
     "used": lambda e: (e["used"] is None, e["used"] or 0),
@@ -54,6 +62,11 @@ def _ago(seconds: float | None) -> str:
     return "-" if seconds is None else say.ago(seconds)
 
 
+def _rank(entry: Entry) -> str:
+    rank = rank_of(entry.path)
+    return f"{short(rank.key)}/{rank.name}" if rank.key else rank.name
+
+
 #: The columns that there are, by the names that JSON has for them, too.
 COLUMNS = {
     "kind": Column("KIND", lambda e: e.kind),
@@ -70,6 +83,7 @@ COLUMNS = {
         "COMPILE", lambda e: "-" if e.compile_s is None else say.seconds(e.compile_s), right=True
     ),
     "owner": Column("OWNER", lambda e: e.owner or "-"),
+    "rank": Column("RANK", lambda e: _rank(e) or "-"),
     "path": Column("PATH", lambda e: e.path),
     "name": Column(output.NAME, lambda e: (e.name or "-") + _marks(e)),
 }  # fmt: skip
@@ -106,7 +120,7 @@ class Rows:
         several: bool = False,
     ) -> None:
         """timed: with what a server says. judged: with verdicts. apart: also what is no entry.
-        several: with the place of each, which is ``place``.
+        several: with the place of each, which is ``place``. Ranks are told where there are some.
         """
         self.apart, self.place, self.count = apart, "", 0
         self._lock = threading.Lock()
@@ -114,14 +128,13 @@ class Rows:
         self._key = SORTS[sort]
         self._unsorted = unsorted
         self._held: list[tuple[Any, Any]] = []
-        self._names = screen.now.columns or [
+        self._names = list(screen.now.columns) or [
             *([PLACE] if several else []), "kind", "key", *(["verdict"] if judged else []), "size",
             "files", *(["expires", "used"] if timed else ["mtime"]), "torch", "device",
             "compile_s", "name",
         ]  # fmt: skip
-        right = [n for n, name in enumerate(self._names) if name != PLACE and COLUMNS[name].right]
-        heads = ["PLACE" if name == PLACE else COLUMNS[name].heading for name in self._names]
-        self._table = output.Table(heads, frozenset(right), _SPARE, self._names)
+        self._table: output.Table | None = None
+        self._ranked = False
         #: Whether rows are printed as they come, and how many may still be.
         self._flows = unsorted and json
         self._more = screen.now.limit
@@ -146,7 +159,10 @@ class Rows:
             entries = [entry for entry in entries if entry.kind not in COUNTED_APART]
         self.count += len(entries)
         rows = [entry.to_json() for entry in entries]
-        shown: list[Any] = self._as_json(rows) if self._json else list(map(self._cells, entries))
+        self._ranked = self._ranked or any(rank_of(entry.path).name for entry in entries)
+        shown: list[Any] = [(self.place, entry) for entry in entries]
+        if self._json:
+            shown = self._as_json(rows)
         if self._flows:
             self._print(shown)
             return
@@ -166,7 +182,8 @@ class Rows:
     def _print(self, shown: list[Any]) -> None:
         if not self._json:
             if shown:
-                self._table.print(shown)
+                table = self._made()
+                table.print([self._cells(place, entry) for place, entry in shown])
             return
         if self._more is not None:
             shown = shown[: self._more]
@@ -177,5 +194,16 @@ class Rows:
         of = {PLACE: self.place} if self._several else {}
         return output.json_lines([{**row, **of} for row in rows] if of else rows)
 
-    def _cells(self, entry: Entry) -> list[str]:
-        return [self.place if name == PLACE else COLUMNS[name].cell(entry) for name in self._names]
+    def _made(self) -> output.Table:
+        """The table, which has its columns when its first lines are known."""
+        if self._table is None:
+            names = self._names
+            if self._ranked and not screen.now.columns:
+                names.insert(names.index("key"), "rank")
+            right = [n for n, name in enumerate(names) if name != PLACE and COLUMNS[name].right]
+            heads = ["PLACE" if name == PLACE else COLUMNS[name].heading for name in names]
+            self._table = output.Table(heads, frozenset(right), _SPARE, names)
+        return self._table
+
+    def _cells(self, place: str, entry: Entry) -> list[str]:
+        return [place if name == PLACE else COLUMNS[name].cell(entry) for name in self._names]

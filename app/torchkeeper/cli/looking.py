@@ -132,6 +132,13 @@ def far_folder(text: str) -> str:
     return place_or_machine(text)  # which is its home
 
 
+def add_only(command: argparse.ArgumentParser) -> None:
+    """--only, of a command that takes entries to where they are used."""
+    command.add_argument("--only", metavar="WHAT", dest="usable", choices=("usable",),
+                         help="“usable”: only what the interpreter there can use, and what that "
+                         "needs")  # fmt: skip
+
+
 def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
     there = "; ssh://HOST/PATH is one on another machine" if kind is folder else ""
     command.add_argument("--into", metavar="PLACE", type=kind, required=True,
@@ -232,6 +239,8 @@ def places(args: argparse.Namespace) -> int:
         else:
             held = "cannot be read" if row["exists"] else "does not exist yet"
         why = _REASONS.get(reason, reason)
+        if ranks := row.get("ranks"):
+            why += f", {say.count(len(ranks), 'rank', 'ranks')}"
         if path in kept and reason != "read-only":
             why += "  [read-only]"
         if said := owned.short(row.get("owners")):

@@ -355,7 +355,8 @@ def _export(args: argparse.Namespace) -> Went:
 
 def _publish(args: argparse.Namespace) -> Went:
     if far.is_far(args.into):
-        about = {"source": args.into, "target": args.publish, "filter": "", "alone": False}
+        about = {"source": args.into, "target": args.publish, "filter": "", "alone": False,
+                 "usable": None}  # fmt: skip
         across = argparse.Namespace(**{**vars(args), **about, "replace": False, "direct": False})
         answer, asker = crossing.copied(across)
     else:

@@ -20,6 +20,7 @@ from torchkeeper.engine.session import (
     chosen_of,
     chosen_with_needed,
     entries_among,
+    environments,
     is_part,
     lacking,
     path_of,
@@ -34,6 +35,7 @@ from torchkeeper.stores.bundles.parts import Environment, Makers, environment
 from torchkeeper.stores.caches import cache_of, home_of
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.importing import Imported, import_bundles
 from torchkeeper.stores.folders.placing import Counts, Outcomes, compare
 from torchkeeper.stores.items import Item, Source, Taken
@@ -260,9 +262,32 @@ def _offered(
         items = bundle.items()
         if cache := params.get("cache"):
             items = [item for item in items if cache_of(item) == cache]
+        if params.get("fits"):
+            items = _usable(session, params, bundle, items, report)
         some = Taken(items, bundle)
         found[for_environment(session, params, bundle, report, some)] = bundle
     return found
+
+
+def _usable(
+    session: Session, params: msg.ImportParams | CompareParams, bundle: Bundle,
+    items: Iterable[Item], report: Report,
+) -> list[Item]:  # fmt: skip
+    """Those that the environment can use, and what they need; the others are told as left. Raises
+    Problem("environment-wanted").
+    """
+    env = params.get("env")
+    select: Select = {"fits": True, "envs": [env] if env else None}
+    environments(session, select["envs"], wanted=True)
+    chosen = chosen_with_needed(session, bundle, select, report)
+    fit = {item.identity for one in chosen for item in (one.item, one.origin) if item}
+    usable = list[Item]()
+    for item in items:
+        if item.identity in fit:
+            usable.append(item)
+        else:
+            tell_left(report, item, Problem("not-usable"))
+    return usable
 
 
 def caches(session: Session, params: msg.CachesParams, report: Report) -> msg.CachesResult:
@@ -349,9 +374,11 @@ def _counts_said(of: Counts | OfKind | Planned | Imported) -> msg.Counts:
     return {"entries": of.entries, "files": of.files, "bytes": of.bytes}
 
 
-def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult:
+def target(_: Session, params: msg.TargetParams, report: Report) -> msg.TargetResult:
     """What is at ``path``. Links are followed, as by whoever writes there."""
     path = path_of(params["path"])
+    if params.get("owners") and (found := owners.glance(path)):
+        report.finding(owners=found)
     folder = space(os.path.dirname(path))
     try:
         status = os.stat(path)

@@ -4,16 +4,20 @@ asked for as ``{place, kind, path}`` or ``{place, key}``, where the beginning of
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
+from torchkeeper.artifacts.layout import VLLM_FILES
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.vllm import HASHES, piece, rank_of
 from torchkeeper.engine.detail import GRAPHS, Full, factors_of
 from torchkeeper.engine.session import Session, place_of
+from torchkeeper.stores import vllm as stored
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.verdict import comparing, flat
+from torchkeeper.verdict import comparing, flat, vllm
 from torchkeeper.verdict.comparing import Comparison, Side
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ def explain(session: Session, params: msg.ExplainParams, report: Report) -> msg.
     | "nothing-recorded" | "factors-missing" | "entry-damaged").
     """
     one = _asked(session, params, params, report)
+    if "other" in params and (keys := _keys(session, params, one, report)):
+        return keys
     if one.entry.kind not in COMPARED:
         raise Problem("nothing-recorded", kind=one.entry.kind)
     if one.entry.broken:
@@ -63,6 +69,45 @@ def explain(session: Session, params: msg.ExplainParams, report: Report) -> msg.
     rows = [cut(difference.to_json()) for difference in found.differences]
     report.rows(rows)
     return {"a": one.told(), "b": other.told(), "count": len(rows), **found.in_short()}
+
+
+def _keys(
+    session: Session, params: msg.ExplainParams, one: Found, report: Report
+) -> msg.ExplainResult | None:
+    """The same of two entries of keys of vLLM's: what differs is a factor of these; None of others.
+    Nothing differs that does not stand beside the entries.
+    """
+    if (own := _key_of(session, one, report)) is None:
+        return None
+    other = _asked(session, params["other"], params, report, one)
+    if (its := _key_of(session, other, report)) is None:
+        return None
+    found = vllm.compare(own.factors, its.factors)
+    rows: list[FactorTold] = []
+    for factor in found.factors:
+        told = factor.to_json()
+        name = f"{factor.name}_hash" if factor.name in HASHES else factor.name
+        rows.append({"group": "key", "factor": name, "a": told["a"], "b": told["b"],
+                     "follows": False})  # fmt: skip
+    report.rows(list(map(cut, rows)))
+    whole = [len(key.factors.hashes) == len(HASHES) for key in (own, its)]
+    recorded = whole[0], whole[1]
+    return {"a": one.told(), "b": other.told(), "count": len(rows), "recorded": recorded}
+
+
+def _key_of(session: Session, found: Found, report: Report) -> stored.Key | None:
+    """The key of vLLM's that an entry is of."""
+    entry = found.entry
+    name = entry.path.rpartition("/")[2]
+    if name not in VLLM_FILES and piece(name) is None:
+        return None
+    rank, path = rank_of(entry.path).name, entry.path
+    within = path[: path.index(rank)] + rank if rank else ""
+    with session.store(found.place, report) as store:
+        items = [item for item in store.items(report) if item.path.startswith(within)]
+        every = stored.keys(items, store, os.path.realpath(found.place), report)
+        above = [key for key in every if path.startswith(f"{key.path}/".lstrip("/"))]
+    return max(above, key=lambda key: len(key.path), default=None)
 
 
 def cut(row: FactorTold) -> FactorTold:

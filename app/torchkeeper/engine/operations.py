@@ -65,6 +65,10 @@ _MAX_TEXT = 60_000
 _MAX_NAMES = 500
 
 
+#: Why a place is one that may have ranks.
+_RANKED = frozenset({"vllm", "SGLang"})
+
+
 def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesResult:
     found = places.find()
     paths = {place.path for place in found}
@@ -72,6 +76,8 @@ def places_(_: Session, params: msg.PlacesParams, report: Report) -> msg.PlacesR
     for place in [*found, *more]:
         report.check()
         row: msg.PlacesRow = {"path": place.path, "reason": place.reason, "exists": place.exists}
+        if place.reason in _RANKED and (ranks := places.ranks(place.path)):
+            row["ranks"] = ranks
         scheme = scheme_of(place.path)
         if params.get("sizes") and place.exists and scheme.local:
             try:

@@ -342,8 +342,8 @@ def with_uses(
     found = [one for batch in batches for one in batch]
     if times is None:
         return found, [one.entry.used for one in found], rests
-    by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
-    return found, [by_item.get(one.item.identity) for one in found], rests
+    by_item = {id(item): time for item, time in zip(items, times, strict=True)}
+    return found, [by_item.get(id(one.item)) for one in found], rests
 
 
 def _judge(

@@ -73,7 +73,10 @@ class Sum:
         if mtime is None:
             return ""
         age = self._now - mtime
-        return next((name for name, limit in AGES if age < limit), AGES[-1][0])
+        for name, limit in AGES:
+            if age < limit:
+                return name
+        return AGES[-1][0]
 
 
 def add_up(session: Session, params: SumParams, report: Report) -> SumResult:

@@ -16,7 +16,9 @@ from torchkeeper.warm.shapes import SentRecipe
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
+    from torchkeeper.client.words.problems import UserError
     from torchkeeper.engine.messages.compiling import VariantsRow
+    from torchkeeper.engine.messages.fleet import NodeFinding
     from torchkeeper.verdict.probed import Env
 
 #: What becomes of a cell, in this order. warm: its entries are in the place; proven: another node
@@ -162,3 +164,18 @@ def digests_of(
         name: hashlib.sha256(text.encode()).hexdigest()
         for name, text in zip(names, told, strict=True)
     }
+
+
+def told_of(place: Place, state: str, why: Fault | None = None) -> NodeFinding:
+    """What is told of a node."""
+    facts = place.node.facts or {}
+    return {
+        "target": place.target.name, "name": place.name, "state": state, "kind": place.kind,
+        "torch": facts.get("torch") or "", "slots": place.node.slots,
+        "devices": [one["name"] for one in facts.get("devices") or ()],
+        "labels": dict(place.node.labels), "why": why,
+    }  # fmt: skip
+
+
+def fault_of(error: UserError | None) -> Fault | None:
+    return {"code": error.code, "params": dict(error.params)} if error else None

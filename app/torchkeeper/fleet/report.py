@@ -80,6 +80,7 @@ def _about(told: Told) -> str:
     torches = sorted({one["torch"] for one in told.nodes if one["torch"]})
     facts = {
         "Place": _code(told.result["into"]), "Date": f"<time>{when}</time>",
+        "Took": _text(say.seconds(told.result["seconds"])),
         "torch": _text(", ".join(torches) or "–"),
         "Also in": ", ".join(map(_code, told.also)),
         "Signed with": _code(told.signer) if told.signer else "",
@@ -309,7 +310,7 @@ table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nu
 th, td { padding: 9px 14px; text-align: left; vertical-align: top; font-weight: 400; }
 thead th { color: var(--soft); font-size: 12.5px; white-space: nowrap; }
 tbody tr { border-top: 1px solid var(--line); }
-tbody th { font-weight: 550; overflow-wrap: anywhere; }
+tbody th { font-weight: 550; overflow-wrap: break-word; }
 .num { text-align: right; white-space: nowrap; }
 tr.why { border-top: 0; }
 tr.why td { padding-top: 0; color: var(--soft); font-size: 13.5px; overflow-wrap: anywhere; }

@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.client.kept import whole
 from torchkeeper.fleet.told import kind_title
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.fleet import CellFinding, NodeFinding
 
 #: What is counted of a node.

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.controller import VerdictController
 
 #: The modules of the parts that are made later; loading them is a step each.
-_LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "inspector.pane")
+_LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "inspector.pane",
+          "pages.overview.page")  # fmt: skip
 
 
 class Shell(QMainWindow):

@@ -6,12 +6,14 @@ import os
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWhatsThis, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.artifacts.vllm import has_ranks, rank_of
 from torchkeeper.client.words.found import become_of
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
@@ -50,6 +52,8 @@ _TOTALS_MS = 40
 #: long at the latest.
 _LATER_MS = 60
 _AT_LATEST_MS = 500
+#: Rows that are looked at for ranks.
+_FIRST = 2000
 
 
 class Window(Shell):
@@ -101,6 +105,8 @@ class Window(Shell):
         self.later.add(self.discovery.ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
+        # Where one goes most: to make it then would hold up its first picture.
+        self.later.add(lambda: self.pages.of(FIRST))
         if (geometry := self.settings.value("window/geometry")) is not None:
             self.restoreGeometry(geometry)
         self.inspector_frame.restore()
@@ -223,6 +229,7 @@ class Window(Shell):
         self.listing.incomplete.connect(self.error_bar.tell)
         self.listing.healed.connect(self.error_bar.clear)
         self.listing.changed.connect(self.discovery.help)
+        self.listing.over.connect(lambda _: self._use_columns(self.place or ""))
         self.discovery.listed.connect(self.opening.ready)
         self.opening.bundles.connect(late(lambda: self.flows.open_import))
         self.opening.recipes.connect(late(lambda: self.flows.recipes.open_recipes))
@@ -437,10 +444,16 @@ class Window(Shell):
         another = (path or None) != self.place
         if another:
             self.listing.show(None)  # then there are no rows that would have to be sorted
-        self.columns.use(scheme_of(path).keeps_times)
+        self._use_columns(path)
         if another:
             self.listing.show(path or None, times=self._wants_times())
         self._show_owners()
+
+    def _use_columns(self, place: str) -> None:
+        """Have the table show what there is to say in a place, by its path or its first rows."""
+        first = islice(self.entries.every_row, _FIRST)
+        ranked = has_ranks(place) or any(rank_of(row.entry.path).name for row in first)
+        self.columns.use(scheme_of(place).keeps_times, ranked)
 
     def show_page(self, ident: str) -> QWidget:
         """Go to a page."""

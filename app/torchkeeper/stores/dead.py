@@ -83,7 +83,7 @@ class Dead:
         self._needed_by: dict[int, set[int]] = {}
         holding = [(n, needed(x.facts)) for n, x in enumerate(found) if x.item.kind in _HOLDS]
         named: dict[Name, list[int]] = {name: [] for _, names in holding for name in names}
-        for number, one in enumerate(self.found):
+        for number, one in enumerate(self.found if named else ()):
             for name in known_as(one.item, one.facts) & named.keys():
                 named[name].append(number)
         for number, names in holding:

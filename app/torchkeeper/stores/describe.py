@@ -87,6 +87,9 @@ class _About(NamedTuple):
     device: str | None = None
 
 
+_NOTHING = _About()
+
+
 def _nothing() -> Facts:
     return {}
 
@@ -452,8 +455,8 @@ def _joined(item: Item, facts: Facts, known: _Known) -> _About:
                 name = f"{name.removesuffix(' (backward)')} ({direction})"
             return needed[0]._replace(name=name)
     if item.kind == "code":
-        return known.modules.get(item.key, known.kernels.get(facts.get("digest") or "", _About()))
-    return _About()
+        return known.modules.get(item.key, known.kernels.get(facts.get("digest") or "", _NOTHING))
+    return _NOTHING
 
 
 # Entries that a folder keeps in one list, each on its own, as every other place has them: eager

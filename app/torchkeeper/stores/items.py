@@ -195,17 +195,10 @@ class Packed(Item):
         self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
         files, start = item.files, len(item.path)
         self._names = _shared(names or tuple([file[0][start:] for file in files]))
+        about = [(x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0))) for x in files]
+        times = [(x[9] or 0.0, x[10]) for x in files]
         packed = [
-            NUMBERS.pack(
-                x[1],
-                *divmod(x[2] or 0, SECOND),
-                x[3],
-                *(x[4] or (0, 0)),
-                x[9] or 0.0,
-                x[10],
-                *x[5:7],
-            )
-            for x in files
+            NUMBERS.pack(*a, *t, *x[5:7]) for a, t, x in zip(about, times, files, strict=True)
         ]
         self._numbers = numbers or b"".join(packed)
         # Those of few files are known.

@@ -159,7 +159,7 @@ def homes(one: Described) -> list[str]:
     if kind == "triton" and (alone := layout.canonical_kernel(found)):
         return alone
     if kind == "jit":
-        return [layout.compiled_path(path) for path in found]
+        return [layout.compiled_path(path, one.facts.get("backend")) for path in found]
     paths = [layout.canonical(path) for path in found]
     if kind == "precompile":
         if paths != [layout.payload_path(kind, mega_key(one), sha256)]:

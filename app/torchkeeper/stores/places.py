@@ -15,7 +15,7 @@ from torchkeeper.artifacts.jits import known as jits
 @dataclass(frozen=True, slots=True)
 class Place:
     """A folder or a server, why it is one, and whether it exists. reason: the variable that names
-    it, "default", "triton-default", "vllm" for a rank's folder, "ondisk" for a generic cache, or
+    it, "default", "triton-default", "vllm" for a key's folder, "ondisk" for a generic cache, or
     "temporary" for another user's or an older folder beside the default one; "filled" for one that
     was filled from another machine (engine.filled); or what another
     just-in-time compiler is called (artifacts.jits).
@@ -77,7 +77,7 @@ def _candidates() -> Iterator[tuple[str, str]]:
     default = triton_folder({**os.environ, "TRITON_CACHE_DIR": ""})
     if os.path.isabs(default[0]):  # a user without a home folder stays "~"
         yield default
-    for path in _vllm_ranks():
+    for path in _vllm_keys():
         yield path, "vllm"
     for path in _sglang():
         yield path, "SGLang"
@@ -98,20 +98,27 @@ def vllm_folder(env: Mapping[str, str]) -> tuple[str, str]:
     return os.path.join(os.path.expanduser(base), "vllm"), "vllm"
 
 
-def _vllm_ranks() -> Iterator[str]:
-    """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` there or beside.
-    Sources: vllm/compilation/backends.py, decorators.py.
+def _vllm_keys() -> Iterator[str]:
+    """``torch_compile_cache/<hash>``, which has its ranks, and ``torch_aot_compile/<hash>`` there
+    or beside. Sources: vllm/compilation/backends.py, decorators.py.
     """
     root, _ = vllm_folder(os.environ)
     if os.path.isabs(root):
-        yield from _ranks(root)
+        yield from _keys(root)
         yield from _folders(os.path.join(root, "torch_aot_compile"), "")
 
 
-def _ranks(root: str) -> Iterator[str]:
+def _keys(root: str) -> Iterator[str]:
     for folder in _folders(os.path.join(root, "torch_compile_cache"), ""):
-        aot = os.path.basename(folder) == "torch_aot_compile"
-        yield from _folders(folder, "" if aot else "rank_")
+        if os.path.basename(folder) == "torch_aot_compile":
+            yield from _folders(folder, "")
+        elif ranks(folder):
+            yield folder
+
+
+def ranks(folder: str) -> list[str]:
+    """The names of the folders of ranks in that of a key."""
+    return [os.path.basename(path) for path in _folders(folder, "rank_")]
 
 
 def _sglang() -> Iterator[str]:
@@ -128,7 +135,7 @@ def _sglang() -> Iterator[str]:
             there = (os.path.join(folder, name) for name in ("inductor", "triton"))
             yield from filter(os.path.isdir, there)
     if os.path.isabs(root):
-        yield from _ranks(root)
+        yield from _keys(root)
 
 
 def _folders(above: str, start: str) -> list[str]:

@@ -38,8 +38,9 @@ _OURS = (
 )
 TORCH = re.compile(rb"/libtorch[^/\n]*\.so")
 TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
-#: vLLM sets torch's variables itself, after its start.
+#: vLLM and SGLang set torch's variables themselves, after their start.
 VLLM = re.compile(rb"/vllm/[^\n]*\.so")
+SGLANG = re.compile(rb"/(?:sglang|sgl_kernel)/[^\n]*\.so")
 _PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
 #: The end of a line of maps: a path is the sixth column, and may hold spaces.
 _MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)

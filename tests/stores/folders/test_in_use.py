@@ -239,6 +239,29 @@ def test_the_folders_of_vllm(start: Start, folder: Path, tmp_path: Path) -> None
     assert all(user.holds_all for user in found.values())
 
 
+def test_the_folders_of_sglang(start: Start, folder: Path, tmp_path: Path) -> None:
+    """It sets torch's variables after its start, too."""
+    rank = tmp_path / ".cache" / "sglang" / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
+    images = tmp_path / "images" / "torch_compile_cache" / "inductor"
+    library = tmp_path / "site-packages" / "sgl_kernel" / "common_ops.abi3.so"
+    for one in (rank, images, library.parent):
+        one.mkdir(parents=True)
+    shutil.copy(folder / "ab" / f"{ONE}.so", library)
+    loaded = [sys.executable, "-c", MAP, library]
+    serving = {
+        start(*loaded, HOME=str(tmp_path)),
+        start(sys.executable, "-c", WAIT, SGLANG_CACHE_DIR=str(tmp_path / ".cache" / "sglang")),
+    }
+    root = str(tmp_path / "images")
+    painting = start(sys.executable, "-c", WAIT, SGLANG_DIFFUSION_CACHE_ROOT=root)
+    start(*loaded, HOME=str(tmp_path), SGLANG_CACHE_DIR=str(tmp_path / "elsewhere"))
+    start(sys.executable, "-c", WAIT, HOME=str(tmp_path))
+    found = using(rank)
+    assert set(found) == serving
+    assert all(user.holds_all for user in found.values())
+    assert set(using(images)) == {painting}
+
+
 def test_the_folder_of_another_compiler(start: Start, folder: Path, tmp_path: Path) -> None:
     """By its variable, or by default where the compiler is loaded."""
     mine, other = tmp_path / ".tilelang" / "cache", tmp_path / "workspace"

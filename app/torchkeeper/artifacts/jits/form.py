@@ -40,7 +40,8 @@ class Cache(NamedTuple):
     as ``~``, a variable as ``$NAME``, the folder for temporary files and the user's name as
     ``{tmp}`` and ``{user}``. names: what the folder of it is called, by which it is known below any
     other. folder: one of these, which it has in a bundle. loaded: a path in a program that has it
-    loaded.
+    loaded. source: what a source that it compiles has in it, by which those of one form are told
+    apart.
     """
 
     title: str
@@ -49,3 +50,4 @@ class Cache(NamedTuple):
     folder: str
     forms: tuple[Form, ...]
     loaded: str
+    source: str = ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.jits import (
     cuda,
     cute_dsl,
+    deep_ep,
     deep_gemm,
     flashinfer,
     flashinfer_tuned,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 CACHES = (
-    deep_gemm.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE, tvm_ffi.CACHE,
-    cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
+    deep_gemm.CACHE, deep_ep.CACHE, flashinfer.CACHE, flashinfer_tuned.CACHE, tilelang.CACHE,
+    tvm_ffi.CACHE, cute_dsl.CACHE, quack.CACHE, sglang.CACHE, sglang_jit.CACHE, helion.CACHE,
     torch_extensions.CACHE, jiterator.CACHE, torch_tensorrt.CACHE, cuda.CACHE,
 )  # fmt: skip
 
@@ -91,14 +92,31 @@ class Proof(NamedTuple):
 
     path: str
     head: str
-    rest: Sequence[str]
+    rest: tuple[str, ...]
+
+
+#: What no name of a file has in it.
+_NAME = "\0"
 
 
 class _Found(NamedTuple):
+    """name: what ``{name}`` stands for in the form; files: what files are called; _NAME stands
+    there for it, and the form is compiled once for all folders.
+    """
+
     cache: Cache
     form: Form
     match: re.Match[str]
+    name: str
     files: re.Pattern[str]
+
+    def file(self, name: str) -> re.Match[str] | None:
+        """The match of the name of a file."""
+        if _NAME in name:
+            return None
+        if (match := self.files.fullmatch(name)) or not (self.name and name.startswith(self.name)):
+            return match
+        return self.files.fullmatch(_NAME + name[len(self.name) :])
 
     def path(self, template: str) -> str:
         """A template of a form with what was matched, in the place."""
@@ -113,7 +131,7 @@ def _forms(folder: str) -> tuple[_Found, ...]:
     if not _any().fullmatch(folder):
         return ()
     return tuple(
-        _Found(cache, form, match, re.compile(_named(form.files, match), re.ASCII))
+        _Found(cache, form, match, match.groupdict().get("name") or "", _files(form.files))
         for cache in CACHES
         for form in cache.forms
         if (match := _pattern(cache.names, form.entry).fullmatch(folder))
@@ -136,15 +154,15 @@ def _pattern(names: str, entry: str) -> re.Pattern[str]:
     return re.compile(rf"{above}(?P<entry>{entry}){slash}", re.ASCII)
 
 
-def _named(text: str, match: re.Match[str]) -> str:
-    name = match.groupdict().get("name")
-    return text.replace("{name}", re.escape(name)) if name else text
+@functools.cache
+def _files(text: str) -> re.Pattern[str]:
+    return re.compile(text.replace("{name}", _NAME), re.ASCII)
 
 
 @functools.lru_cache(maxsize=16)  # of each of many files several things are asked
 def _found(path: str) -> _Found | None:
     folder, slash, name = path.rpartition("/")
-    return next((x for x in _forms(folder + slash) if x.files.fullmatch(name)), None)
+    return next((x for x in _forms(folder + slash) if x.file(name)), None)
 
 
 def locate(path: str) -> tuple[str, str, str] | None:
@@ -165,6 +183,21 @@ def own(path: str) -> Own | None:
         return None
     above = found.match["above"] or ""
     return Own(found.cache, above, path[len(above) :], found.form.named)
+
+
+def folder_of(cache: Cache, title: str) -> str:
+    """The folder in a bundle of what is of this cache by its path, and of the one of this title by
+    what is in it.
+    """
+    alike = (other for other in CACHES if other.title == title and other.forms == cache.forms)
+    return next(alike, cache).folder
+
+
+def _by_source(cache: Cache, sources: Sequence[bytes]) -> Cache:
+    """Whose a kernel is that may be this cache's by its path."""
+    alike = (other for other in CACHES if other.source and other.forms == cache.forms)
+    told = (x for x in alike if any(re.search(x.source.encode(), text) for text in sources))
+    return next(told, cache)
 
 
 def of_folder(folder: str) -> Cache | None:
@@ -202,13 +235,13 @@ def proof(path: str) -> Proof | None:
     found = _found(path)
     if found is None or not (found.form.proof or found.form.head):
         return None
-    name = path.rpartition("/")[2]
+    head, there, name = found.form.head, found.form.proof, path.rpartition("/")[2]
     stem = name.rpartition(".")[0]
-    head = _named(found.form.head, found.match)
-    head = head.replace("{file}", re.escape(name)).replace("{stem}", re.escape(stem))
+    for what, text in (("{name}", found.name), ("{file}", name), ("{stem}", stem)):
+        if what in head:
+            head = head.replace(what, re.escape(text))
     head, *rest = head.split("{rest}")
-    there = found.path(found.form.proof) if found.form.proof else ""
-    return Proof(there.replace("{stem}", stem), head, rest)
+    return Proof(found.path(there).replace("{stem}", stem) if there else "", head, tuple(rest))
 
 
 @functools.cache
@@ -234,18 +267,20 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
     found = _found(paths[0])
     if found is None:
         return {}
-    named = found.files.fullmatch(paths[0].rpartition("/")[2])
+    named = found.file(paths[0].rpartition("/")[2])
     told = found.match.groupdict() | (named.groupdict() if named else {})
-    functions = (_FUNCTION.search(data) for name, data in files.items() if name.endswith(".cu"))
+    sources = [data for name, data in files.items() if name.endswith(".cu")]
+    functions = (_FUNCTION.search(data) for data in sources)
+    title = _by_source(found.cache, sources).title
     name = told.get("name") or next((x[1].decode() for x in functions if x), None)
     devices = {_gpu(data) for name, data in files.items() if name.endswith(".cubin")}
     if arch := told.get("arch"):
         single = re.fullmatch(r"(\d+)[a-z]?", arch.replace(".", ""))
         devices.add(f"cuda:{single[1]}" if single else None)
     return {
-        "name": f"{found.cache.title}: {name}" if name else found.cache.title,
+        "name": f"{title}: {name}" if name else title,
         "device": devices.pop() if len(devices) == 1 else None,
-        "backend": found.cache.title,
+        "backend": title,
         "version": told.get("version"),
         "gpu": arch,
     }

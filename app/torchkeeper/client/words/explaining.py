@@ -15,6 +15,7 @@ from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.verdict import tensors
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import Explained
     from torchkeeper.verdict.probed import ComparisonTold, FactorTold
 
 GROUPS: dict[str, Text] = {
@@ -24,6 +25,7 @@ GROUPS: dict[str, Text] = {
     "configuration": "Configuration",
     "inputs": "Inputs",
     "graph": "Graph",
+    "key": "Key of vLLM",
 }
 
 #: Causes that a sentence names, inputs and ops that one names, and characters of a value in it.
@@ -86,6 +88,10 @@ def sentence(found: ComparisonTold, other_key: bool = False) -> str:
             if other_key
             else "The factors that are recorded do not differ"
         )
+    if all(row["group"] == "key" for row in rows):
+        from torchkeeper.client.words import vllmwords  # few comparisons are of such
+
+        return vllmwords.sentence(vllmwords.judged(rows))
     if found.get("device_index"):
         fields = [one for row in rows for one in _fields(row) if one[0] == "device"]
         if not fields:
@@ -100,6 +106,13 @@ def sentence(found: ComparisonTold, other_key: bool = False) -> str:
     if found.get("same_graph") and causes[0]["group"] == "inputs":
         text = tr("Same graph; {differences}", differences=text)
     return _begun(text)
+
+
+def of_both(found: Explained) -> str:
+    """The sentence for two entries that an engine has compared."""
+    a, b = found["a"], found["b"]
+    # What code is called is a path, and no key.
+    return sentence(found, b is not None and a["kind"] != "code" and a["key"] != b["key"])
 
 
 def _begun(text: str) -> str:

@@ -32,7 +32,7 @@ _BY_NATURE = frozenset({
     "redis-only", "newer-goes", "named-before", "kind-not-in-mega-cache", "part-of-artifact",
     "same-place", "object-torch", "object-python", "object-compiler", "object-libc",
     "object-command", "object-cpu", "object-misclaimed", "object-unproven", "kernel-of-device",
-    "has-secrets", "jit-of-named", "jit-of-default",
+    "has-secrets", "not-usable", "jit-of-named", "jit-of-default",
 })  # fmt: skip
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")

@@ -15,11 +15,12 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.settings import vllm as variables
+from torchkeeper.verdict.vllm import Factor, Judged
 from torchkeeper.verdict.vllm import variable as factor
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import VllmRow
-    from torchkeeper.verdict.vllm import Factor, Judged
+    from torchkeeper.verdict.probed import FactorTold
 
 #: Characters of a value, and variables that a sentence names.
 _SHORT, _NAMED = 60, 4
@@ -89,6 +90,18 @@ def sentence(found: Judged) -> str:
         return tr(_ONE, name=name(one.name), a=a, b=b, why=why(one))
     said = several(len(found.factors), *_SEVERAL, names=names(found))
     return f"{said}; {tr(_IDLE_ALL)}" if all(one.idle for one in found.factors) else said
+
+
+def judged(rows: Iterable[FactorTold]) -> Judged:
+    """What an engine has told of two entries of keys, as factors of these."""
+    found = []
+    for row in rows:
+        plain = row["factor"].removesuffix("_hash")
+        known = plain if plain in HASHES else row["factor"]
+        made = factor(known, row["a"], row["b"])
+        hidden = made.hidden or "…" in (row["a"], row["b"])
+        found.append(Factor(known, row["a"], row["b"], made.idle, hidden))
+    return Judged(tuple(found))
 
 
 def why(one: Factor) -> str:

@@ -133,11 +133,12 @@ class Into(TypedDict):
 class ImportParams(Into, FilesParams, total=False):
     """env: the environment that objects are for. manifests: the sha256 of each manifest as it was
     looked at, by the file. vouched: a file of allowed signers, one of whom must have signed.
-    cache: only what is of this one.
+    cache: only what is of this one. fits: only what that environment can use, and what that needs.
     """
 
     cache: str
     env: str | None
+    fits: bool
     manifests: Mapping[str, str]
     vouched: str
 
@@ -195,8 +196,14 @@ class CopyParams(OfPlace, Into, total=False):
     vouched: str
 
 
-class TargetParams(TypedDict):
+class _TargetParams(TypedDict):
     path: str
+
+
+class TargetParams(_TargetParams, total=False):
+    """owners: who else can change it is to be found, too."""
+
+    owners: bool
 
 
 class TargetResult(TypedDict):

@@ -192,12 +192,13 @@ class RunnableResult(TypedDict):
 
 
 class CompareParams(Into, FilesParams, total=False):
-    """What would be imported into a folder. rows: a row for each entry is wanted. cache: as of an
-    import.
+    """What would be imported into a folder. rows: a row for each entry is wanted. cache, fits: as
+    of an import.
     """
 
     cache: str
     env: str | None
+    fits: bool
     rows: bool
 
 

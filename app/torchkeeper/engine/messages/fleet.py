@@ -52,7 +52,6 @@ class CellFinding(_Cell, total=False):
     misses: int
     rebuilt: int
     there: bool
-    tries: int
     problem: Fault | None
     log: Sequence[str]
 
@@ -89,13 +88,16 @@ class NodesResult(TypedDict):
 
 class FleetParams(NodesParams, Compiling, total=False):
     """into: the place. state: the folder in which is kept what was done. prove: whether each cell
-    is proven. again: also what failed before. dry: only what would be done. secrets: as of an
-    export, for a place that others may read. passwords are told before (``secret``).
+    is proven. again: also what was proven only partly before. share: each unit begins with what
+    others have compiled of the same recipe since. dry: only what would be done. secrets: as of an
+    export, for a place that others may read. Passwords are told before (``secret``).
     """
 
     into: str
     state: str
     prove: bool
+    again: bool
+    share: bool
     dry: bool
     secrets: Secrets | None
 

@@ -26,9 +26,12 @@ class _PlacesRow(TypedDict):
 
 
 class PlacesRow(_PlacesRow, total=False):
-    """A ``stores.places.Place``, and what it holds, where that was looked at; problem: why not."""
+    """A ``stores.places.Place``, and what it holds, where that was looked at; problem: why not.
+    ranks: the names of those in the folder of a key of vLLM's.
+    """
 
     problem: str
+    ranks: list[str]
     owners: list[Owned] | None
     entries: int
     locks: int

@@ -212,5 +212,9 @@ def _no_place(places_known: bool, places: int) -> State:
 def comparable(selected: Sequence[Entry]) -> int:
     """How many entries are selected, one or two of one kind, that can be compared; else 0."""
     kinds = {entry.kind for entry in selected[:3]}
-    fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
+    fitting = len(selected) in (1, 2) and len(kinds) == 1
+    if fitting and not kinds <= COMPARED:
+        from torchkeeper.gui.inspector.vllm import is_key  # the window starts without it
+
+        fitting = len(selected) == 2 and all(map(is_key, selected))
     return len(selected) if fitting and not any(entry.broken for entry in selected) else 0

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QDir, QSettings, Qt
+from PySide6.QtCore import QCoreApplication, QDir, QSettings
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client import carrying
@@ -17,12 +17,13 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.dialogs.bundlefile import BundleFile
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
+from torchkeeper.gui.dialogs.otherplaces import OtherPlaces
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.verdicts.environments import Environments
-from torchkeeper.gui.widgets import forms, lists
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
 #: Torch versions and devices that are named one by one; and rows of places that are seen at once.
-_NAMED, _ROWS = 4, 3
+_NAMED = 4
 #: What a bundle of several places is called at first.
 _SEVERAL = "server.torchcache"
 
@@ -71,14 +72,14 @@ class ExportDialog(WorkDialog):
         self.plan: messages.PlanExportResult | None = None
         self.error: UserError | None = None
         self._plan_of = Latest(engines, self)
-        self._file, self.others = name, _Others(others)
+        self._file, self.others = name, OtherPlaces(engines, place, others)
         folder = str(settings.value(EXPORTED_TO) or "") or QDir.homePath()
         file, browse = os.path.join(folder, name), self.tr("&Browse…")
         self.target = BundleFile(engines, file, self.tr("Export to"), browse)
         self._make()
         self.target.changed.connect(self._say)
         self._ask()
-        more = self.others.height() if self.others.items() else 0
+        more = self.others.sizeHint().height() if self.others.items() else 0
         self.resize_within(680, 680 + more)
         self.target.setFocus()
 
@@ -97,7 +98,8 @@ class ExportDialog(WorkDialog):
         for box in (self.needed, self.whole):
             box.setVisible(bool(self._chosen.select))
             box.toggled.connect(lambda *_: self._ask())
-        self.others.itemChanged.connect(lambda *_: self._turn())
+        self.others.changed.connect(self._turn)
+        self.others.server.clicked.connect(self._take_whole)
         self.lacking = forms.label("", "warning", wrap=True)
         self.secrets = SecretChoice()
         self.secrets.changed.connect(self._say)
@@ -105,8 +107,7 @@ class ExportDialog(WorkDialog):
         self.key.changed.connect(self._say)
         self.go = forms.button(self.tr("E&xport"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
-        if self.others.items():
-            forms.field(layout, self.tr("Also &everything of"), self.others)
+        forms.add(layout, self.others)
         forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, 4)
         forms.field(layout, self.tr("Bundle &file"), self.target)
         layout.addSpacing(4)
@@ -124,6 +125,11 @@ class ExportDialog(WorkDialog):
     @property
     def _needs(self) -> bool:
         return bool(self._selection.select) and self.needed.isChecked()
+
+    def _take_whole(self, on: bool) -> None:
+        """A server needs all of the place that is shown, too."""
+        if on and not self.whole.isHidden():
+            self.whole.setChecked(True)
 
     def _turn(self) -> None:
         """What a file of several places is called follows, unless the user has named it."""
@@ -307,28 +313,6 @@ class ExportDialog(WorkDialog):
     def choose_again(self) -> None:
         self._ask()
         super().choose_again()
-
-
-class _Others(lists.Table):
-    """Places, of which those that are ticked go along."""
-
-    def __init__(self, places: Sequence[Place]) -> None:
-        name, path = self.tr("Place"), self.tr("Path or address")
-        super().__init__(self.tr("Other places that go into the same file"), [name, path])
-        lists.columns(self, (220, 0), 1)
-        self._paths = [place.path for place in places]
-        for place in places:
-            texts = printable(place.title, 60), printable(place.path, 4096)
-            item = lists.line(texts, tips=(1,))
-            item.setCheckState(0, Qt.CheckState.Unchecked)
-            self.addTopLevelItem(item)
-        self.setFixedHeight(36 + 26 * min(len(places), _ROWS))
-
-    @property
-    def ticked(self) -> tuple[str, ...]:
-        """Their paths."""
-        rows = zip(self._paths, self.items(), strict=True)
-        return tuple(x for x, one in rows if one.checkState(0) is Qt.CheckState.Checked)
 
 
 def maker_of(environments: Environments) -> Env | None:

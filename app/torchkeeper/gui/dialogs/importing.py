@@ -107,7 +107,7 @@ class ImportDialog(WorkDialog):
         self.target = PlaceChoice(places, current)
         self.target.changed.connect(self._compare)
         self.each = EachPlace(engines, {one.path for one in places if one.read_only})
-        self.each.changed.connect(lambda: self._compare(soon=False))
+        self.each.changed.connect(self._each_changed)
         self.environment.changed.connect(self._compare)
         self.environment.changed.connect(self._say_prospects)
         self._lay_out()
@@ -232,7 +232,6 @@ class ImportDialog(WorkDialog):
         if self._tree.currentItem() is item:
             self._show_file()
         if self.ready:
-            self.each.look([file.path for file in self.chosen])
             self._compare(soon=False)
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
@@ -291,7 +290,7 @@ class ImportDialog(WorkDialog):
 
     def _compare(self, soon: bool = True) -> None:
         """Find out what of the files is new in the target, under the names it would have there."""
-        self.each.offer(not machine_of(self.target.path or ""))
+        self.each.offer(machine_of(self.target.path or ""))
         self.target.setEnabled(not self.each.on)
         into = self._into
         if into is not None:
@@ -304,6 +303,7 @@ class ImportDialog(WorkDialog):
             self.names.ask(self.environment.one if self.ahead.there else None, there)
         self._waits = self.names.busy or self.environment.waiting or self.ahead.busy
         naming, files = self.names.naming, tuple(self.ahead.there.values())
+        self._look_each(files, naming)
         asked = (into or "", naming, files)
         if asked == self._asked and self.job is None and not (self._waits or self.each.on):
             return  # only more was found out of the environment
@@ -323,6 +323,20 @@ class ImportDialog(WorkDialog):
             self._compare_of.forget()
         self._show_file()
         self._allow()
+
+    def _look_each(self, files: Sequence[str], naming: Naming | None) -> None:
+        """Ask where each cache goes; before the files are on another machine, which there are."""
+        if self.ready and self.job is None:
+            there, machine = bool(files), machine_of(self.target.path or "")
+            asked = files if there else [file.path for file in self.chosen]
+            self.each.look(machine if there else "", asked, naming if there else None)
+
+    def _each_changed(self) -> None:
+        """Where the caches go on another machine is asked there: the choice has the files sent."""
+        if self.each.on and machine_of(self.target.path or "") not in ("", self._agreed):
+            self._look_there()
+        else:
+            self._arrived()
 
     def _at(self, file: Inspected) -> str:
         """What a file is called where the target is."""
@@ -374,7 +388,7 @@ class ImportDialog(WorkDialog):
                 self.follow(start(into, *how, ""))
                 return
             # Each place gets a job of its own: one that fails holds up no other.
-            jobs = [start(str(row["into"]), *how, row["cache"]) for row in self.each.going]
+            jobs = [start(str(row["into"]), *how, row["cache"]) for row in self.each.wanted]
             self.follow(jobs[0])
 
     def choose_again(self) -> None:
@@ -438,7 +452,7 @@ class ImportDialog(WorkDialog):
     def _allow(self) -> None:
         count = sum(file.entries for file in self.chosen)
         if self.each.on:
-            count = sum(row["entries"] for row in self.each.going)
+            count = self.each.new
         elif self.compared is not None:
             count = self._total("new")
         self._say_news()
@@ -485,8 +499,8 @@ class ImportDialog(WorkDialog):
 
     def _say_news(self) -> None:
         news, role, room, room_role = "", "", "", "muted"
-        if self.each.on:
-            news = self.each.words
+        if self.each.on and not self.ahead.busy and self.ahead.error is None:
+            news = self.each.words or self.each.why_not
         elif self.target.path is None:
             news, role = self.target.wrong, "error"
         elif self._compare_error is not None:

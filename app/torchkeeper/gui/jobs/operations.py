@@ -91,6 +91,8 @@ class Operations(QObject):
         self._waiting: list[tuple[Job, _Start]] = []
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
+        #: Files that were sent ahead to a machine, once for each job that they are for.
+        self._sent: list[Mapping[str, str]] = []
         #: How the jobs that can be done once more were asked for.
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         #: The words of the programs that were begun here; and the machines that are connected.
@@ -362,6 +364,8 @@ class Operations(QObject):
         asked: Asked = {"portable": portable, "files": list(files)}
         machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
         header = False
+        if there:
+            self._sent.append(there)
         if named is not None and not machine:
             asked["python"] = named.python
             header = any(about.claims["unportable"] for about in abouts)
@@ -388,7 +392,9 @@ class Operations(QObject):
                 result: Values = yield partial(self._ask, job, whole)
                 return result
             finally:
-                if machine:
+                if at in self._sent:
+                    self._sent.remove(at)
+                if machine and at not in self._sent:  # the last of those that they are sent for
                     self._engines.background(Listener(), ferry.drop, list(at.values()))
 
         title = self.tr("Import {} files").format(f"{len(files):,}")

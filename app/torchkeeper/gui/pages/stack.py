@@ -46,7 +46,7 @@ class Pages(QStackedWidget):
         return self._as_page(self._made[self.current])
 
     def made(self) -> Iterator[Page]:
-        """The pages that somebody has looked at."""
+        """The pages that are there: those that somebody has looked at, and what is made ahead."""
         yield from (page for _, page in self.by_id())
 
     def by_id(self) -> Iterator[tuple[str, Page]]:

@@ -57,7 +57,10 @@ class Discovery(QObject):
 
         def rows(some: list[PlacesRow]) -> None:
             owners.update({one["path"]: one.get("owners") for one in some})
-            found.extend(Place(x["path"], x["reason"], x["exists"]) for x in some)
+            found.extend(
+                Place(x["path"], x["reason"], x["exists"], ranks=tuple(x.get("ranks", ())))
+                for x in some
+            )
 
         def known(_: object = None) -> None:
             context.places.found(found)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, QSettings, Qt
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client.words import owned
+from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.tongue import several
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
@@ -32,6 +33,8 @@ SETTING = "places/added"
 NAMES = "places/names"
 #: With more places than these they stand under headings, where they are of several kinds.
 FEW = 5
+#: Ranks that are named.
+_RANKS = 8
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -40,7 +43,8 @@ class Place(NamedTuple):
     """One place: where it is, why it is listed, and whether there is anything. added: put on the
     list by the user, who alone takes it off again. bundle: it is a file, which nothing can be
     written into. read_only: the user wants nothing to be changed in it. name: what the user calls a
-    server, whose ``path`` is an address, without its password.
+    server, whose ``path`` is an address, without its password. ranks: the names of those that it
+    has, as a key of vLLM's.
     """
 
     path: str
@@ -50,6 +54,7 @@ class Place(NamedTuple):
     bundle: bool = False
     read_only: bool = False
     name: str = ""
+    ranks: tuple[str, ...] = ()
 
     @property
     def server(self) -> bool:
@@ -101,8 +106,13 @@ class Place(NamedTuple):
 
     @property
     def about(self) -> str:
-        """The folder it is in; of a server, how it is reached, and what says where it is."""
+        """The folder it is in, and of a key what wrote that; of a server, how it is reached, and
+        what says where it is.
+        """
         if not self.server:
+            if self.ranks:
+                server = {"vllm": "vLLM"}.get(self.reason, printable(self.reason, 40))
+                return f"{server} · {several(len(self.ranks), '{n} rank', '{n} ranks')}"
             return printable(self._parts[0])
         title, about = map(printable, _address(self.path))
         if self.name:
@@ -159,7 +169,7 @@ def reason_words(place: Place) -> str:
     return {
         "default": _tr("Where torch.compile keeps its cache by default"),
         "triton-default": _tr("Where Triton keeps its kernels by default"),
-        "vllm": _tr("A compile cache of vLLM"),
+        "vllm": _tr("A key of vLLM’s"),
         "ondisk": _tr("A generic cache of PyTorch"),
         "temporary": _tr("In the temporary folder"),
         "filled": _tr("Filled by Torchkeeper"),
@@ -288,6 +298,9 @@ class PlacesModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             lines = [printable(place.path), reason_words(place)]
             lines += [_tr("Read-only: nothing is changed in it")] if place.read_only else []
+            lines += (
+                [printable(say.together(list(place.ranks), _RANKS), 400)] if place.ranks else []
+            )
             lines += [] if place.exists else [_tr("There is nothing at this path now")]
             lines += [one.what for one in owned.told(self._owners.get(place.path))]
             lines += [beside.line, beside.more] if beside is not None else []

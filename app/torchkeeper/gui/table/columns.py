@@ -19,7 +19,15 @@ from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.delegate import first_widths
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import GROUPINGS
-from torchkeeper.gui.table.rows import COLUMNS, NAME, NOT_SERVERS, NUMBERS, SERVERS, header_text
+from torchkeeper.gui.table.rows import (
+    COLUMNS,
+    NAME,
+    NOT_SERVERS,
+    NUMBERS,
+    RANKED,
+    SERVERS,
+    header_text,
+)
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.widgets import forms
 
@@ -55,7 +63,7 @@ class Columns(QObject):
         self._header.setToolTip(self.tr("Click to sort, drag to reorder, right-click to choose"))
         self._rest = once(self, self.keep, _REST_MS)
         #: Those of no use in the place that is shown: they are neither shown nor offered.
-        self._useless = SERVERS
+        self._useless = SERVERS | RANKED
         #: The widths that are kept, also of what is hidden; how the other sort of place is sorted.
         self._widths: dict[str, int] = {}
         self._other_sort: object = None
@@ -111,16 +119,20 @@ class Columns(QObject):
         self.fill(menu)
         menu.popup(self._header.viewport().mapToGlobal(at))
 
-    def use(self, server: bool) -> None:
-        """Show a server's columns, or those of a folder or a bundle, as far as they are wanted."""
-        useless = NOT_SERVERS if server else SERVERS
+    def use(self, server: bool, ranked: bool = False) -> None:
+        """Show a server's columns, or those of a folder or a bundle, as far as they are wanted;
+        ranked: the place has ranks.
+        """
+        useless = (NOT_SERVERS if server else SERVERS) | (frozenset[int]() if ranked else RANKED)
         if useless == self._useless:
             return
         waits = self._rest.isActive()
         self._widths |= self._seen_widths()
+        sort, another = None, (self._useless ^ useless) - RANKED
         self._useless = useless
         self._show_wanted()
-        sort, self._other_sort = self._other_sort, self._sorted()
+        if another:
+            sort, self._other_sort = self._other_sort, self._sorted()
         if sort is not None or self._header.sortIndicatorSection() in useless:
             self._sort(sort)
         if not waits:

@@ -11,14 +11,15 @@ from operator import attrgetter
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
+from torchkeeper.artifacts.vllm import Rank, rank_of
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui.table.rows import Row, verdict_words
+from torchkeeper.gui.table.rows import Row, rank_words, verdict_words
 
 _tr = partial(QCoreApplication.translate, "Groups")
 
 #: By what rows can be grouped; the first is not at all.
-GROUPINGS = ("none", "kind", "verdict", "torch", "age")
+GROUPINGS = ("none", "kind", "verdict", "torch", "age", "rank")
 #: Those whose names change while the entry stays the same.
 PASSING = frozenset({"age", "verdict"})
 #: The groups by age, the newest first.
@@ -99,6 +100,8 @@ class Group:
         if self.by == "torch":
             name = printable(str(self.name), 60)
             return _tr("Not recorded") if self.name is None else _tr("torch {}").format(name)
+        if self.by == "rank":
+            return rank_words(self.name) if isinstance(self.name, Rank) else _tr("Of no rank")
         return {
             "hour": _tr("Last hour"),
             "today": _tr("Today"),
@@ -117,7 +120,13 @@ class Group:
     @property
     def spoken(self) -> str:
         """The whole heading for whoever listens."""
-        kinds = _tr("Kind {}"), _tr("Verdict {}"), _tr("Torch version {}"), _tr("Last change {}")
+        kinds = (
+            _tr("Kind {}"),
+            _tr("Verdict {}"),
+            _tr("Torch version {}"),
+            _tr("Last change {}"),
+            _tr("Rank {}"),
+        )
         what = dict(zip(GROUPINGS[1:], kinds, strict=True))[self.by]
         title = self.title if self.name is None or self.by != "torch" else printable(str(self.name))
         state = _tr("collapsed") if self.collapsed else _tr("expanded")
@@ -128,7 +137,14 @@ def naming(by: str, now: float) -> Callable[[Row], Name]:
     """What tells the name of a row's group; ``now`` is when ages are counted from."""
     if by == "age":
         return _age_naming(now)
+    if by == "rank":
+        return _rank_name
     return attrgetter(f"entry.{by}") if by != "none" else lambda _: None
+
+
+def _rank_name(row: Row) -> Name:
+    rank = rank_of(row.entry.path)
+    return rank if rank.name else None
 
 
 def _age_naming(now: float) -> Callable[[Row], Name]:
@@ -168,7 +184,14 @@ def in_order(by: str, names: Iterable[Name]) -> list[Name]:
     if by == "torch":
         # Without a version they are the smallest, and so the last.
         return sorted(names, key=lambda name: say.version(_text(name)), reverse=True)
+    if by == "rank":
+        return sorted(names, key=_rank_order)
     return list(names)
+
+
+def _rank_order(name: Name) -> tuple[bool, tuple[str, tuple[int, ...]]]:
+    """What is of none comes last."""
+    return (False, name.order) if isinstance(name, Rank) else (True, ("", ()))
 
 
 def _text(name: Name) -> str | None:

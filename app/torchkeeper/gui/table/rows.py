@@ -26,6 +26,7 @@ from torchkeeper.artifacts.entry import (
     counted,
     tally,
 )
+from torchkeeper.artifacts.vllm import Rank, rank_of
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.gui.idle import STEP, Work, let_go, pieces
@@ -37,17 +38,19 @@ if TYPE_CHECKING:
 _tr = partial(QCoreApplication.translate, "Entries")
 
 COLUMNS = (
-    "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",
-    "expires", "used",
+    "kind", "name", "rank", "verdict", "key", "size", "files", "mtime", "torch", "device",
+    "compile_s", "expires", "used",
 )  # fmt: skip
 (
-    KIND, NAME, VERDICT, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE, EXPIRES, USED
+    KIND, NAME, RANK, VERDICT, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE, EXPIRES, USED
 ) = range(len(COLUMNS))  # fmt: skip
 #: Their first widths in pixels; 0: as the words of kinds need.
-WIDTHS = (0, 260, 112, 82, 84, 54, 106, 110, 71, 112, 92, 108)
+WIDTHS = (0, 260, 176, 112, 82, 84, 54, 106, 110, 71, 112, 92, 108)
 #: Those that only a server has something to say in, and those that it has nothing to say in.
 SERVERS = frozenset({EXPIRES, USED})
 NOT_SERVERS = frozenset({MTIME})
+#: And those that only places with ranks of vLLM's or SGLang's have something to say in.
+RANKED = frozenset({RANK})
 #: Those that are hidden until somebody wants them.
 HIDDEN_FIRST = frozenset({KEY, FILES})
 #: Those that stand to the right.
@@ -69,6 +72,7 @@ def header_text(column: int) -> str:
     return (
         _tr("Kind"),
         _tr("Name"),
+        _tr("Rank"),
         _tr("Verdict"),
         _tr("Key"),
         _tr("Content"),
@@ -87,10 +91,16 @@ def shown_name(entry: Entry) -> str:
     return printable(entry.name or entry.path.rpartition("/")[2] or entry.key)
 
 
+def rank_words(rank: Rank) -> str:
+    """A rank, with the name of its key where that is known."""
+    return printable(" · ".join(filter(None, (rank.name, rank.key))), 100)
+
+
 #: In the order of the columns.
 _TEXTS: tuple[Callable[[Entry], str], ...] = (
     lambda e: say.kind_words(e.kind),
     shown_name,
+    lambda e: rank_words(rank_of(e.path)),
     lambda e: verdict_words(e.verdict) if e.verdict else "",
     lambda e: printable(e.key),
     lambda e: say.size(e.size),
@@ -266,6 +276,7 @@ def _verdict(row: Row) -> float:
 SORT_KEYS: tuple[Key, ...] = (
     lambda r: _KIND_RANK[r.entry.kind],
     attrgetter("low"),
+    lambda r: rank_of(r.entry.path).order,
     _verdict,
     attrgetter("entry.key"),
     attrgetter("entry.size"),

@@ -417,10 +417,12 @@ def _in_tree(one: Described) -> bool:
     return one.entry.kind != "aoti_eager" and layout.in_tree(one.item.path)
 
 
-def bundled(kind: str, path: str) -> str:
-    """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place."""
+def bundled(kind: str, path: str, title: object = None) -> str:
+    """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place.
+    title: of the compiler whose it is.
+    """
     if kind == "jit":
-        return manifest.FILES + layout.compiled_path(path)
+        return manifest.FILES + layout.compiled_path(path, title)
     stays = kind == "aoti_eager" or layout.in_tree(path)
     inner = "" if stays else layout.inner_cache(path)
     return manifest.FILES + path[len(inner) :]
@@ -432,19 +434,19 @@ def _files(one: Described, reading: _Reading, members: Members) -> tuple[str, li
     """
     parts, listed = [], []
     for file in one.item.files:
-        path = bundled(one.item.kind, file.path)
+        path = bundled(one.item.kind, file.path, one.facts.get("backend"))
         digest, size = members.add(path, file.size, partial(reading.pour, one, file))
         parts.append((file.name, digest))
-        listed.append(_promise(one.item.kind, file, size, digest))
+        listed.append(_promise(one.item.kind, path, file, size, digest))
     sha256 = payload_digest(parts)
     if not one.unhashed and sha256 != one.entry.sha256:
         raise Problem("entry-changed")
     return sha256, sorted(listed, key=lambda file: file.path)
 
 
-def _promise(kind: str, file: File, size: int, sha256: str) -> ListedFile:
-    """A file as the manifest lists it."""
-    listed = ListedFile(bundled(kind, file.path), size, sha256)
+def _promise(kind: str, path: str, file: File, size: int, sha256: str) -> ListedFile:
+    """A file as the manifest lists it, with its path in the bundle."""
+    listed = ListedFile(path, size, sha256)
     if kind != "jit":
         return listed
     return listed._replace(mtime_ns=file.mtime_ns, executable=bool(file.mode & 0o100))
@@ -565,7 +567,8 @@ def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:
         if is_group(one.item.kind, file.name) and size <= CHUNK:
             with contextlib.suppress(OSError), source.open(file) as stream:
                 size = len(portable_bytes(one.item.kind, file.name, stream.read(CHUNK)))
-        yield _promise(one.item.kind, file, size, "0" * 64)
+        path = bundled(one.item.kind, file.path, one.facts.get("backend"))
+        yield _promise(one.item.kind, path, file, size, "0" * 64)
 
 
 @dataclass

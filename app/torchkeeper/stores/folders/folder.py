@@ -175,11 +175,13 @@ class Folder(Root, Store):
         for number, item in enumerate(items):
             if number % _OFTEN == 0:
                 report.check()
-            files = item.files
-            times = [file[2] / 1e9 for file in files if file[2] is not None]
-            if rests != "written":
-                times += [file[9] for file in files if file[9] is not None]
-            found.append(max(times, default=None))
+            last: float | None = None
+            for file in item.files:
+                written, read = (file[2] or 0) / 1e9, file[9] or 0.0
+                used = written if written > read or rests == "written" else read
+                if last is None or used > last:
+                    last = used
+            found.append(last)
         return found, rests
 
     def owners(self) -> list[Owned] | None:

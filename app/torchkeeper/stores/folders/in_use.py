@@ -5,10 +5,11 @@ What counts, and what a purge does about it unless the user insists:
 - A process that has a file below the folder open or mapped uses the entry which that file
   belongs to: this entry is left out.
 - A process that runs with the folder as its cache, that is with TORCHINDUCTOR_CACHE_DIR,
-  TRITON_CACHE_DIR or VLLM_CACHE_ROOT at, below or above it, or, with torch, Triton or vLLM loaded
-  and no such variable, with the folder as its default, may need any entry next. If it is one that
-  can, because it runs Python or has torch or Triton loaded, nothing of the folder is purged. A
-  shell or an editor that merely inherited the variable is named and holds nothing back.
+  TRITON_CACHE_DIR, VLLM_CACHE_ROOT or SGLANG_CACHE_DIR at, below or above it, or, with torch,
+  Triton, vLLM or SGLang loaded and no such variable, with the folder as its default, may need any
+  entry next. If it is one that can, because it runs Python or has torch or Triton loaded, nothing
+  of the folder is purged. A shell or an editor that merely inherited the variable is named and
+  holds nothing back.
 
 Not counted: Torchkeeper itself (its windows, commands, engines and readers, though not a compile
 that it has started), the programs it was started from where they have but the variable, and what
@@ -36,7 +37,7 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
 from torchkeeper.stores.items import Item, OnDisk
-from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM, mounts
+from torchkeeper.stores.processes import DELETED, PROC, SGLANG, TORCH, TRITON, VLLM, mounts
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes
@@ -49,7 +50,7 @@ Disk = Callable[[], OnDisk]
 _MAX_TOLD = 200
 #: Those of other users, and characters of what one runs.
 _MAX_UNSEEN, _MAX_NAME = 3, 60
-_VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
+_VARIABLES = (b"_CACHE_DIR=", b"_CACHE_ROOT=")
 
 
 class OtherMounts:
@@ -295,9 +296,11 @@ class _Look:
 
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
-        torch, triton, vllm = (found.search(maps) for found in (TORCH, TRITON, VLLM))
+        torch, triton, vllm, sglang = (x.search(maps) for x in (TORCH, TRITON, VLLM, SGLANG))
         data, others = processes.read(pid, "environ"), jits.loaded(maps)
-        if not (others or torch or triton or vllm or any(name in data for name in _VARIABLES)):
+        if not (
+            others or torch or triton or vllm or sglang or any(name in data for name in _VARIABLES)
+        ):
             return False
         env = processes.variables(data)
         inductor, kernels = env.get("TORCHINDUCTOR_CACHE_DIR"), env.get("TRITON_CACHE_DIR")
@@ -312,9 +315,11 @@ class _Look:
             home = env.get("HOME")
             base = env.get("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
             models = os.path.join(base, "vllm") if base else None  # vllm/envs.py
-        paths = filter(
-            None, (inductor, kernels, models, *(x.path for x in jits.homes(env, others)))
-        )
+        servers, images = env.get("SGLANG_CACHE_DIR"), env.get("SGLANG_DIFFUSION_CACHE_ROOT")
+        if sglang and not servers and (home := env.get("HOME")):
+            servers = os.path.join(home, ".cache", "sglang")  # sglang/srt/environ.py
+        compilers = (x.path for x in jits.homes(env, others))
+        paths = filter(None, (inductor, kernels, models, servers, images, *compilers))
         return any(self._overlaps(pid, path) for path in paths)
 
     def _overlaps(self, pid: int, path: str) -> bool:

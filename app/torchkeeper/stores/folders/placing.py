@@ -144,7 +144,7 @@ class Target:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))
                     continue
-                if item.kind == "code" and file.name in layout.LISTS:
+                if known and item.kind == "code" and file.name in layout.LISTS:
                     digest, made = self._merged(item, file, target, offered, pouring)
                     if made is None:
                         there.append((file.name, digest))
@@ -178,11 +178,12 @@ class Target:
         """
         folder, text = os.path.dirname(target), bytearray()
         taken = Problem("key-taken", path=file.path)
-        if max(file.size, os.path.getsize(target)) > vllm.MAX_INDEX or os.path.islink(target):
+        handle = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            own = stream.read(vllm.MAX_INDEX + 1)
+        if max(file.size, len(own)) > vllm.MAX_INDEX:
             raise taken
         digest = deliver(offered, item, file, pouring, text.extend, folder)
-        with open(target, "rb") as stream:
-            own = stream.read()
 
         def exists(name: str) -> bool:
             path = os.path.join(folder, name)

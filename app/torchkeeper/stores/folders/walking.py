@@ -59,7 +59,7 @@ class Proving:
         self._root, self._index, self._above = root, index, among(root)
         self._before = time.time_ns() - _SETTLED
         self._local = functools.cache(is_local)
-        self._inside = functools.cache(self._is_inside)
+        self._insides: dict[str, bool] = {}
         self._marked = "", 0
         self._files: Sequence[File] = ()
         self._by_path: dict[str, File] | None = None
@@ -67,7 +67,7 @@ class Proving:
         self._last = "", b""
 
     def among(self, files: Sequence[File]) -> Proving:
-        """This, to be asked about these files, each walked, of which one tells of others."""
+        """This, to be asked about some of these files, which were walked: one tells of others."""
         self._files, self._by_path = files, None
         return self
 
@@ -78,10 +78,10 @@ class Proving:
             return False
         if self.known(file):
             return True
-        telling = proofs.alone(path) if self._index else None
+        wanted = proofs.wanted(path)
+        telling = proofs.alone(path, wanted) if self._index else None
         # Of what it was before it is read: what changes meanwhile has another then.
         mark = 0 if telling is None else self._mark(file, telling)
-        wanted = proofs.wanted(path)
         told = not wanted or any(map(self._is_there, [path] * len(wanted), wanted))
         if self._index and told and mark and telling is not None:
             at = locate(path, self._above)
@@ -124,10 +124,12 @@ class Proving:
         # Nobody can set ctime: a file in the place of another has its own.
         return hash((jits.edition(), inode, size, mtime_ns, changed))
 
-    def _is_inside(self, folder: str) -> bool:
+    def _inside(self, folder: str) -> bool:
         """Whether no link leads to a folder."""
-        here = os.path.join(self._root, folder) if folder else self._root
-        return os.path.realpath(here) == here
+        if folder not in self._insides:
+            here = os.path.join(self._root, folder) if folder else self._root
+            self._insides[folder] = os.path.realpath(here) == here
+        return self._insides[folder]
 
     def _is_there(self, path: str, proof: proofs.Proof) -> bool:
         if proof.also and not self._is_there(path, proof.also):

@@ -145,6 +145,7 @@ WORDS: dict[str, Words] = {
         "It cannot be read: {why}.",
         "Try again, or include it without a search: --allow-secrets.",
     ),
+    "not-usable": Words("It was left out, because that environment cannot use it."),
     "has-secrets": Words("It was left out, as you chose, because it holds secrets."),
     "secret-fixed": Words(
         "It holds a secret that cannot be redacted.",

@@ -81,6 +81,44 @@ WORDS: dict[str, Words] = {
         "Leave “direct” out: it then goes by way of this machine. Or see to it that on {source} "
         "“{command}” works without a word of yours; ssh-copy-id puts its key there.",
     ),
+    "ray-address-wrong": Words(
+        "The address of a Ray cluster is wrong.",
+        "Found: {target}.",
+        "Write http://head:8265, which is the address of its dashboard; where Ray is installed, "
+        "ray://head:10001 or ray:auto.",
+    ),
+    "ray-missing": Words(
+        "{target} can only be found by Ray.",
+        "It is not installed for Torchkeeper’s own Python.",
+        "Write http://head:8265, the address of the dashboard, which needs no Ray here; or install "
+        "torchkeeper[ray].",
+    ),
+    "ray-away": Words(
+        "The Ray cluster {target} does not do what is asked.",
+        "{why}",
+        "Check the address in a browser, and that the cluster was started with its dashboard "
+        "(ray[default]).",
+    ),
+    "ray-no-room": Words(
+        "Nothing can run on {node}.",
+        "Ray says that this node offers no CPU and no GPU.",
+        "Take another node; this one may be meant so, as heads often are.",
+    ),
+    "ray-node-lost": Words(
+        "What ran on {node} is lost.",
+        "{why}",
+        "Look at the node and its memory; it is done again on another one.",
+    ),
+    "ray-no-python": Words(
+        "The Python on {node} does not run Torchkeeper’s engine.",
+        "{why}",
+        "Name another one there: Python 3.10 or newer, with torch.",
+    ),
+    "ray-unit-failed": Words(
+        "Something on {node} could not be done.",
+        "{why}",
+        "Look at the disk and the temporary folder there.",
+    ),
     "recipe-folder-large": Words(
         "There is too much beside the recipes in {folder}.",
         "The Python files in it and below, and those that the recipes name, have to be sent: at "

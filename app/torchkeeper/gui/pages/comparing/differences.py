@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.vllm import rank_of
 from torchkeeper.client.words import explaining
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
@@ -20,7 +21,7 @@ from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.details import Chip
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.table.rows import shown_name
+from torchkeeper.gui.table.rows import rank_words, shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.notice import Elided
@@ -291,6 +292,8 @@ class Card(QWidget):
         self.key.setText(key)
         self.key.setToolTip(tip(key))
         made = [self.tr("torch {}").format(entry.torch) if entry.torch else "", entry.device or ""]
+        rank = rank_words(rank_of(entry.path))
+        made += [rank] if rank else []
         text = " · ".join([printable(x, 80) for x in made if x] + [Place(place).title])
         self.made.setText(text)
         self.made.setToolTip(tip(printable(place, 4096)))

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.gui.inspector.vllm import is_key
 from torchkeeper.gui.pages import COMPARE
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class CompareFlows(QObject):
 def _why_not(one: Entry, other: Entry) -> UserError | None:
     if one.kind != other.kind:
         return user_error("kinds-differ", {"kind": one.kind, "other_kind": other.kind})
-    if one.kind not in COMPARED:
+    if one.kind not in COMPARED and not (is_key(one) and is_key(other)):
         return user_error("nothing-recorded", {"kind": one.kind})
     broken = next((entry for entry in (one, other) if entry.broken), None)
     return user_error("entry-damaged", {"key": broken.key}) if broken is not None else None

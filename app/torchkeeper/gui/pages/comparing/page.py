@@ -443,5 +443,4 @@ def _side(told: verdicts.PlacedEntry) -> Side:
 
 
 def _sentence(found: verdicts.Explained) -> str:
-    a, b = found["a"], found["b"]
-    return explaining.sentence(found, b is not None and a["key"] != b["key"])
+    return explaining.of_both(found)

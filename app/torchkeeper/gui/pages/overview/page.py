@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QSplitter
+from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
@@ -155,10 +155,12 @@ class OverviewPage(Page):
         figures = forms.row(*((figure, 1) for figure in self.figures), gap=12)
         line = forms.row((self.crumbs, 1), self.show_button)
         below = (self.split, 1), self.problems, self.reclaiming
-        page = forms.page(forms.column(figures, line, *below, gap=12))
         # A small window with an error, or the guide, has no room for all of it.
+        page = QWidget()
         self.stack = forms.stack(self.empty, forms.Scrolled(page))
         forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
+        # Last: what moves on with all that is in it is styled again, widget by widget.
+        page.setLayout(forms.column(figures, line, *below, gap=12))
 
     def entered(self) -> None:
         self._look_if_seen()

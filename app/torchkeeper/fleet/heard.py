@@ -1,0 +1,65 @@
+"""What an engine says of the cells of a unit on its way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.fleet.cells import Cell, Place
+from torchkeeper.fleet.state import Done
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.protocol import Message
+
+#: Lines that are kept of what a cell says.
+LINES = 40
+
+
+class Heard:
+    """What an engine says of the cells of a unit."""
+
+    def __init__(
+        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None]
+    ) -> None:
+        """say: hears of each line of a cell."""
+        self._place, self._say = place, say
+        self._by = {cell.row["index"]: cell.ident for cell in cells}
+        self._done: dict[str, Mapping[str, Any]] = {}
+        self._keys: dict[str, dict[str, None]] = {}
+        self._lines: dict[str, deque[str]] = {}
+        self.failed: dict[str, str] = {}
+
+    def __call__(self, message: Message) -> None:
+        if message.type != "finding":
+            return
+        told = message.body
+        if "graph" in told:
+            ident, key = self._by.get(told["graph"].get("variant")), told["graph"].get("key")
+            if ident and key:
+                self._keys.setdefault(ident, {})[str(key)] = None
+        elif "log" in told:
+            if ident := self._by.get(told.get("variant", -1)):
+                line = str(told["log"])
+                self._lines.setdefault(ident, deque(maxlen=LINES)).append(line)
+                self._say(ident, line)
+        elif isinstance(one := told.get("variant"), dict):
+            ident = self._by.get(one["index"])
+            if ident and one["state"] == "done":
+                self._done[ident] = one
+            elif ident and one["state"] == "failed":
+                lines = [*one.get("log", ()), str((one.get("problem") or {}).get("code", ""))]
+                self.failed[ident] = "\n".join(lines)
+
+    def said(self, ident: str) -> str:
+        return "\n".join(self._lines.get(ident, ()))
+
+    def done(self, unit: str) -> dict[str, Done]:
+        """The cells that are done."""
+        return {
+            ident: Done(
+                self._place.name, unit, float(one.get("seconds") or 0.0),
+                int(one.get("graphs") or 0), list(self._keys.get(ident, ())),
+            )
+            for ident, one in self._done.items()
+        }  # fmt: skip
