@@ -271,7 +271,7 @@ class FleetDialog(WorkDialog):
         self.slots.setSpecialValueText(self.tr("As the target has it"))
         self.slots.setFixedHeight(forms.field_height())
         self.note = forms.label("", "muted", wrap=True)
-        forms.keep_room(self.note, 2)
+        forms.keep_room(self.note, 1)
         self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self._lay_out()
         for choice in (self.recipe, self.targets, self.into):
