@@ -620,6 +620,7 @@ def test_two_hosts_of_the_sidebar_come_to_a_proven_bundle(
         dialog = open_dialog(qtbot, window, FleetDialog)
         dialog.recipe.choose([str(recipes)])
         dialog.into.choose(str(bundle))
+        dialog.python.setText(torch_python)
         for row in range(dialog.targets.list.count()):
             on = dialog.targets.list.item(row).data(Qt.ItemDataRole.UserRole) != "local"
             state = Qt.CheckState.Checked if on else Qt.CheckState.Unchecked

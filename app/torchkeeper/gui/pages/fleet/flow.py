@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: What the last fleet was asked for, and where the last report went.
 _RECIPES, _ON, _INTO, _PROVE = "fleet/recipes", "fleet/on", "fleet/into", "fleet/prove"
-_REPORTED_TO = "fleet/reports"
+_PYTHON, _REPORTED_TO = "fleet/python", "fleet/reports"
 
 
 class FleetFlows(QObject):
@@ -54,7 +54,7 @@ class FleetFlows(QObject):
         dialog = FleetDialog(
             context.window, context.engines, self.targets, context.places.places, self._start,
             recipes=recipes or _texts(kept, _RECIPES), on=on or _texts(kept, _ON), into=into,
-            prove=str(kept.value(_PROVE, "true")) == "true",
+            prove=str(kept.value(_PROVE, "true")) == "true", python=str(kept.value(_PYTHON) or ""),
         )  # fmt: skip
         dialog.begun.connect(lambda _: context.pages.go("fleet"))
         self._show(dialog)
@@ -70,6 +70,7 @@ class FleetFlows(QObject):
         kept = self._context.settings
         for name, value in ((_RECIPES, recipes), (_ON, on), (_INTO, into)):
             kept.setValue(name, value)
+        kept.setValue(_PYTHON, options.get("python", ""))
         kept.setValue(_PROVE, "true" if options.get("prove") else "false")
         return self._begin(recipes, on, into, options)
 
@@ -78,9 +79,8 @@ class FleetFlows(QObject):
         again: bool = False,
     ) -> Job:  # fmt: skip
         chosen = self._context.environments.chosen
-        if chosen is not None and chosen.torch:
-            options["python"] = chosen.python
-        return self._context.operations.fleet(recipes, on, into, options, again)
+        here = chosen.python if chosen is not None and chosen.torch else None
+        return self._context.operations.fleet(recipes, on, into, options, again, here)
 
     def again(self, job: Job) -> None:
         """Do once more what was not done: the rest is in the place."""
