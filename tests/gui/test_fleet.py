@@ -517,6 +517,7 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
     assert window.pages.current == "fleet"
+    assert window.following.open is None  # nothing covers the matrix
     idle(qtbot, window)
     job = window.jobs.jobs[0]
     assert job.state is State.DONE, job.error
@@ -543,6 +544,8 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     qtbot.waitUntil(report.is_file, timeout=PATIENCE)
     assert "All 5 cells are proven" in report.read_text()
     result: FleetResult = again.result
+    assert again.fruit == str(bundle)
+    assert past_of(again).bundle
     assert again.cells.counts[PROVEN] == 5, again.cells.rows
     assert again.good
     qtbot.waitUntil(lambda: page.name.text() == "Warm and proven: 5 cells", timeout=PATIENCE)

@@ -78,9 +78,12 @@ class FleetFlows(QObject):
         self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
         again: bool = False,
     ) -> Job:  # fmt: skip
+        return self._context.operations.fleet(recipes, on, into, options, again, self.here())
+
+    def here(self) -> str | None:
+        """The interpreter of this machine that the window uses, where that has a torch."""
         chosen = self._context.environments.chosen
-        here = chosen.python if chosen is not None and chosen.torch else None
-        return self._context.operations.fleet(recipes, on, into, options, again, here)
+        return chosen.python if chosen is not None and chosen.torch else None
 
     def again(self, job: Job) -> None:
         """Do once more what was not done: the rest is in the place."""

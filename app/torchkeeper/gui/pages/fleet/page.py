@@ -53,10 +53,13 @@ class FleetPage(Page):
     reporting = Signal(object)
     opening = Signal(object)
 
-    def __init__(self, engines: Engines, jobs: JobsModel, targets: Targets) -> None:
+    def __init__(
+        self, engines: Engines, jobs: JobsModel, targets: Targets, here: Callable[[], str | None]
+    ) -> None:
+        """here: the interpreter of this machine that a fleet uses; None where nobody has chosen."""
         super().__init__(QCoreApplication.translate("FleetPage", "Fleet"))
         explain(self, "fleet")
-        self._jobs, self._targets = jobs, targets
+        self._jobs, self._targets, self._here = jobs, targets, here
         self._asking = Latest(engines, self)
         self.job: Job | None = None
         #: Whether the user has chosen a run; before, it is the newest. The same of a cell.
@@ -376,7 +379,7 @@ class FleetPage(Page):
         listener = Listener(
             findings=self._heard, result=partial(self._answered, None), failed=self._answered
         )
-        self._asking.ask(protocol.NODES, params, listener)
+        self._asking.ask(protocol.NODES, params, listener, python=self._here())
         self.notice.tell(None)
         self._tell()
 
