@@ -232,6 +232,8 @@ class Job:
     @property
     def made_bundle(self) -> bool:
         """Whether what it wrote is a bundle."""
+        if self.traits.at_home and self.place:
+            return scheme_of(self.place).becomes(self.place) == "bundle"
         return self.traits.bundles or self.result.get("what") == "bundle"
 
     @property
@@ -240,7 +242,9 @@ class Job:
         if self.state is not State.DONE or not (self.made_bundle or self.traits.fills):
             return None
         # A bundle of nothing is not written; of one that was signed nobody counts the entries.
-        if self.made_bundle and not self.result.get("entries", True):
+        # What a fleet gathers may have been there before.
+        there = self.result.get("there", 0)
+        if self.made_bundle and not (there or self.result.get("entries", True)):
             return None
         output: str | None = self.result.get("output")
         return output or self.place

@@ -137,21 +137,21 @@ class Operations(QObject):
 
     def fleet(
         self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
-        again: bool = False,
+        again: bool = False, here: str | None = None,
     ) -> Job:  # fmt: skip
         """Warm recipes on several machines into one place. on: the targets. options: prove, slots,
-        and python: that of this machine. again: also what was proven only in part.
+        and python: that of each node. again: also what was proven only in part. here: the
+        interpreter of this machine, where no other is named.
         """
         params: dict[str, Any] = {"on": list(on), "into": into, "again": again}
-        params |= {name: options.get(name) for name in ("prove", "slots") if options.get(name)}
+        params |= {x: options.get(x) for x in ("prove", "slots", "python") if options.get(x)}
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
             return (yield from ask(told))
 
         title = self.tr("Warm {} on several machines").format(_short(into))
-        python = options.get("python") or None
-        start = _Start(protocol.FLEET, params, python=python, steps=steps)
+        start = _Start(protocol.FLEET, params, python=here, steps=steps)
         asked: Asked = {**options, "recipes": list(recipes), "on": list(on)}
         return self._begin(title, into, start, asked)
 
