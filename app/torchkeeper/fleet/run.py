@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -76,7 +76,7 @@ class Fleet:
         #: The units that came and are to be merged; None at the end.
         self._came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._before: list[str] = []
-        self._told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._lock, self._seeding = threading.Lock(), threading.Lock()
         self._rows: dict[str, msg.CellFinding] = {}
         self._seeds = dict[str, list[str]]()
@@ -203,8 +203,7 @@ class Fleet:
 
     def _say(self, cell: str, **what: Any) -> None:
         with self._lock:
-            row: dict[str, Any] = {**self._rows[cell], **what}
-            self._rows[cell] = cast("msg.CellFinding", row)
+            row = self._rows[cell] = cast("msg.CellFinding", {**self._rows[cell], **what})
             (self._over.discard if row["state"] in _OPEN else self._over.add)(cell)
         self._told.put({"cell": row})
 

@@ -9,7 +9,7 @@ Then each cell is proven on a node that did not compile it, with what was gather
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,7 +63,7 @@ def _as_problems() -> Iterator[None]:
         yield
     except UserError as e:
         if e.code in CATALOGUE:
-            raise Problem(e.code, **cast("dict[str, Any]", e.params)) from e
+            raise Problem(e.code, **cast("Mapping[str, Any]", e.params)) from e
         raise Problem("fleet-told", what=e.what, why=e.why, remedy=e.remedy) from e
 
 

@@ -23,7 +23,7 @@ from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.names import SUFFIX
 
 #: What YAML has of one, or of a part of one.
-Manifest = dict[str, Any]
+Manifest = Mapping[str, Any]
 #: Where things are in the container.
 _RECIPES, _WORK, _VOLUME = "/recipes", "/work", "/bundles"
 #: A place on a volume: a claim, and a folder in it.

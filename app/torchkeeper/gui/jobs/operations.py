@@ -143,8 +143,8 @@ class Operations(QObject):
         and python: that of each node. again: also what was proven only in part. here: the
         interpreter of this machine, where no other is named.
         """
-        params: dict[str, Any] = {"on": list(on), "into": into, "again": again}
-        params |= {x: options.get(x) for x in ("prove", "slots", "python") if options.get(x)}
+        more = {x: options.get(x) for x in ("prove", "slots", "python") if options.get(x)}
+        params = {"on": list(on), "into": into, "again": again, **more}
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
