@@ -14,7 +14,6 @@ import pytest
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import PLACES, WireError
-from torchkeeper.placing import ray_job
 from torchkeeper.placing.ray import Ray
 from torchkeeper.placing.ray_http import Refused, Server
 from torchkeeper.placing.ray_job import PART, groups
@@ -47,7 +46,7 @@ def serve() -> Iterator[Callable[[Answers], str]]:
             setattr(Handler, f"do_{method}", Handler._answer)
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         servers.append(server)
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
         return f"http://127.0.0.1:{server.server_port}"
 
     yield start
@@ -112,7 +111,7 @@ class Cluster:
     def __init__(self, said: list[dict[str, Any] | bytes], part: bytes = b"") -> None:
         self.said, self.part = said, part
         self.lines = [b'{"ready":"2"}\n']
-        self.asked = threading.Event()
+        self.status = "RUNNING"
 
     def __call__(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         if method == "PUT":
@@ -126,13 +125,14 @@ class Cluster:
                 pass
             elif b'"end"' in head:
                 self.lines.append(b'{"bye":true}\n')
+                self.status = "SUCCEEDED"
             self.lines.append(b'{"taken":999}\n')
             return 200, b""
         if "made." in path:
             return 200, self.part
         if "said." in path:
             return 200, b"".join(self.lines)
-        return 200, b'{"status":"RUNNING","driver_node_id":"00"}'
+        return 200, json.dumps({"status": self.status, "driver_node_id": "00"}).encode()
 
 
 NODE = Node("n\x1b[31m", "", 1, None, {
@@ -143,11 +143,8 @@ HELLO = b'{"type":"hello","protocol":1}'
 
 
 @pytest.fixture
-def run(
-    serve: Callable[[Answers], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Any]:
+def run(serve: Callable[[Answers], str]) -> Callable[..., Any]:
     """Runs a unit at a server that says this of it; its result."""
-    monkeypatch.setattr(ray_job, "_END", 1.0)
 
     def ask(*said: dict[str, Any] | bytes, part: bytes = b"", output: str = "") -> Any:
         target = Ray(serve(Cluster(list(said), part)))
