@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.fleet.engine import FleetEngine
 from torchkeeper.placing import sinfo
-from torchkeeper.placing.slurm import Slurm
+from torchkeeper.placing.slurm import FOLDER, Slurm
 
 TOLD = """\
 cpu-1|main*|idle|64|257000|(null)|avx512,rome|none
@@ -91,3 +94,13 @@ def test_without_slurm_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError) as raised:
         Slurm("slurm").nodes()
     assert "sinfo" in raised.value.what
+
+
+def test_the_folder_is_told_to_the_engine_of_a_fleet(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started_engines: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(FOLDER, "all/see")
+    with FleetEngine() as engine:
+        told = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
+    assert f"{FOLDER}={tmp_path}/all/see".encode() in told

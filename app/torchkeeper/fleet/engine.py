@@ -18,6 +18,11 @@ class FleetEngine(Engine):
 
     def __init__(self, python: str | None = None) -> None:
         """python: the interpreter of this machine, where a request names none."""
+        from torchkeeper.placing.slurm import FOLDER
+
         python = python or os.environ.get(VARIABLE)
         named = {VARIABLE: python} if python else {}
+        if folder := os.environ.get(FOLDER):
+            # It is meant from where the user is.
+            named[FOLDER] = os.path.abspath(folder)
         super().__init__(env=named)
