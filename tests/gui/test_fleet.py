@@ -6,13 +6,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.fleet.conftest import BAD, KERNELS
@@ -27,7 +28,7 @@ from torchkeeper.client.engines import line
 from torchkeeper.client.kept import hosts
 from torchkeeper.client.kept import targets as kept
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.messages.fleet import CellFinding, FleetResult
+from torchkeeper.engine.messages.fleet import CellFinding, FleetResult, NodeFinding
 from torchkeeper.engine.protocol import FLEET
 from torchkeeper.gui.activity.shown import past_of, progress, told
 from torchkeeper.gui.dialogs.fleet import FleetDialog, TargetDialog
@@ -55,9 +56,11 @@ B = [64, 128]
 
 
 def cell(number: int, state: str, kind: str = "", **more: Any) -> CellFinding:
-    one: Any = {"cell": f"{number:x}-{kind}", "state": state, "index": number, "recipe": "r",
-                "name": f"add, B {number}", "source": "triton", "kind": kind, **more}  # fmt: skip
-    return one
+    one: CellFinding = {
+        "cell": f"{number:x}-{kind}", "state": state, "index": number, "recipe": "r",
+        "name": f"add, B {number}", "source": "triton", "kind": kind,
+    }  # fmt: skip
+    return cast("CellFinding", {**one, **more})
 
 
 def page_of(window: Window) -> FleetPage:
@@ -138,9 +141,10 @@ def test_what_strangers_wrote_is_plain_and_bounded(qtbot: QtBot) -> None:
     cells, nodes, matrix = Cells(), NodeList(), MatrixView()
     for one in (nodes, matrix):
         qtbot.addWidget(one)
-    node = {**sample_fleet.nodes()[0], "name": bad, "kind": bad, "torch": bad, "devices": [bad],
+    first: Any = sample_fleet.nodes()[0]
+    node = {**first, "name": bad, "kind": bad, "torch": bad, "devices": [bad],
             "labels": {bad: bad}, "state": bad}  # fmt: skip
-    cells.hear({"node": node})  # type: ignore[typeddict-item]
+    cells.take_node(cast("NodeFinding", node))
     row = cell(1, bad, bad, node=bad, recipe=bad, name=bad, log=[bad],
                problem={"code": bad, "params": {bad: bad}})  # fmt: skip
     cells.hear({"cells": [row]})
@@ -426,7 +430,7 @@ def test_a_target_is_kept_removed_and_put_back(qtbot: QtBot, open_window: OpenWi
         shown.setCurrentIndex(next(one for one in every if one.data() == name))
         shown.setFocus()
         key(qtbot, shown, Qt.Key.Key_Delete)
-        qtbot.waitUntil(lambda left=left: names() == left, timeout=PATIENCE)
+        qtbot.waitUntil(partial(lambda left: names() == left, left), timeout=PATIENCE)
         qtbot.waitUntil(window.actions_["undo"].isEnabled, timeout=PATIENCE)
         window.actions_["undo"].trigger()
         qtbot.waitUntil(lambda: names() == ["a", "gpu1", "gpu2"], timeout=PATIENCE)
@@ -469,25 +473,19 @@ def test_the_dialog_begins_with_what_it_was_asked_for(qtbot: QtBot, window: Wind
     more = window.more
     qtbot.waitUntil(lambda: more.targets.list.items.rowCount() == 5, timeout=PATIENCE)
     more.targets.list.setCurrentIndex(more.targets.list.items.index(1, 0))
-    window.open_menu("targets", more.targets.list.viewport(), more.targets.list.rect().center())
-    action: QAction = window.actions_["fleet-warm"]
-    assert action in [x for menu in window.actions_["fleet-warm"].associatedObjects()
-                      for x in getattr(menu, "actions", list)()]  # fmt: skip
-    action.trigger()
+    window.actions_.over = "targets"  # its menu is open
+    for name in ("targets", "places"):
+        assert "fleet-warm" in [one.id for one in window.actions_.context(name)]
+    window.actions_["fleet-warm"].trigger()
     dialog = [one for one in window.findChildren(FleetDialog) if one.isVisible()][-1]
     assert dialog.targets.chosen == ["ssh://gpu1"]
-    assert not dialog.go.isEnabled() or dialog.into.path is not None
-    dialog.into.combo.setEditText("relative/path")
-    assert dialog.into.path is None
-    assert dialog.wrong.text()
-    assert not dialog.go.isEnabled()
-    dialog.into.combo.setEditText("redis://cache:6379")
-    assert dialog.into.path == "redis://cache:6379"
+    for text, path in (("relative/path", None), ("redis://cache:6379", "redis://cache:6379")):
+        dialog.into.combo.setEditText(text)
+        assert dialog.into.path == path
+        assert bool(dialog.wrong.text()) is (path is None)
     dialog.targets.another.setText("ssh://gpu9")
     assert "not added yet" in dialog.note.text()
     dialog.reject()
-    if (menu := QApplication.activePopupWidget()) is not None:
-        menu.close()
     window.actions_.over = ""
 
 
@@ -519,6 +517,7 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
     assert window.pages.current == "fleet"
+    assert window.following.open is None  # nothing covers the matrix
     idle(qtbot, window)
     job = window.jobs.jobs[0]
     assert job.state is State.DONE, job.error
@@ -536,7 +535,17 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     idle(qtbot, window)
     again = window.jobs.jobs[0]
     assert again is not job
+    report = tmp_path / "report.html"
+    qtbot.waitUntil(page.report.isVisible, timeout=PATIENCE)
+    click(qtbot, page.report)
+    asking = open_dialog(qtbot, window, QFileDialog)
+    asking.selectFile(str(report))
+    asking.accept()
+    qtbot.waitUntil(report.is_file, timeout=PATIENCE)
+    assert "All 5 cells are proven" in report.read_text()
     result: FleetResult = again.result
+    assert again.fruit == str(bundle)
+    assert past_of(again).bundle
     assert again.cells.counts[PROVEN] == 5, again.cells.rows
     assert again.good
     qtbot.waitUntil(lambda: page.name.text() == "Warm and proven: 5 cells", timeout=PATIENCE)
@@ -614,6 +623,7 @@ def test_two_hosts_of_the_sidebar_come_to_a_proven_bundle(
         dialog = open_dialog(qtbot, window, FleetDialog)
         dialog.recipe.choose([str(recipes)])
         dialog.into.choose(str(bundle))
+        dialog.python.setText(torch_python)
         for row in range(dialog.targets.list.count()):
             on = dialog.targets.list.item(row).data(Qt.ItemDataRole.UserRole) != "local"
             state = Qt.CheckState.Checked if on else Qt.CheckState.Unchecked

@@ -127,10 +127,12 @@ class Cluster:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
 
-    def kill(self, name: str) -> None:
-        """End a daemon as the loss of its machine does."""
+    def leave(self, name: str) -> None:
+        """End a daemon. A controller that is killed forgets the jobs of the last seconds, and gives
+        their numbers to others.
+        """
         daemon = self.daemons.pop(name)
-        daemon.kill()
+        daemon.terminate()
         daemon.wait()
 
     def says(self, command: str, *words: str) -> str:
@@ -145,8 +147,12 @@ class Cluster:
             line.split("|") for line in self.says("squeue", "-h", "-o", "%i|%T|%N").splitlines()
         ]
 
-    def close(self) -> None:
+    def clear(self) -> None:
+        """Cancel all jobs: a controller that was killed has older ones than it had."""
         self.says("scancel", "--user", pwd.getpwuid(os.geteuid()).pw_name)
+
+    def close(self) -> None:
+        self.clear()
         with contextlib.suppress(TimeoutError):
             _until(lambda: not self.jobs(), 30)
         for daemon in reversed(self.daemons.values()):

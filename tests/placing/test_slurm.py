@@ -244,7 +244,7 @@ def test_a_controller_that_is_gone_ends_no_job(
     there: Cluster, target: Slurm, node: Node, tmp_path: Path
 ) -> None:
     running = Running(target, node, waiting(tmp_path)).begun()
-    there.kill("slurmctld")
+    there.leave("slurmctld")
     try:
         running.stop.set()
         assert running.ended()["cut"]
@@ -253,8 +253,7 @@ def test_a_controller_that_is_gone_ends_no_job(
         assert "sbatch" in raised.value.why.what
     finally:
         there.control()
-        # It has not heard of the end.
-        target.close()
+        there.clear()
         there.idle()
 
 

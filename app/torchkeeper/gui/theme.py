@@ -311,9 +311,10 @@ QPushButton[link="true"]:focus, QLineEdit:focus, QComboBox:focus, QSpinBox:focus
     border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }}
 QCheckBox {{ spacing: 8px; }}
-QTreeView::indicator, QCheckBox::indicator {{ border: 1px solid {s.muted}; border-radius: 4px; }}
+QTreeView::indicator, QListView::indicator, QCheckBox::indicator {{
+    border: 1px solid {s.muted}; border-radius: 4px; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; background: {s.base}; }}
-QTreeView::indicator:checked {{ image: url({mark}); }}
+QTreeView::indicator:checked, QListView::indicator:checked {{ image: url({mark}); }}
 QTreeView::indicator:indeterminate {{ background: {s.muted}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
 QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent};

@@ -22,6 +22,8 @@ from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.names import SUFFIX
 
+#: What YAML has of one, or of a part of one.
+Manifest = dict[str, Any]
 #: Where things are in the container.
 _RECIPES, _WORK, _VOLUME = "/recipes", "/work", "/bundles"
 #: A place on a volume: a claim, and a folder in it.
@@ -123,12 +125,12 @@ def packed(recipes: Sequence[RecipeFile]) -> tuple[list[str], dict[str, bytes]]:
 
 def manifests(
     wanted: Wanted, recipes: Sequence[str], files: Mapping[str, bytes] | None = None
-) -> list[dict[str, Any]]:
+) -> list[Manifest]:
     """A Job for each device, after a ConfigMap with the files, if there are any; else the recipes
     are those of the image. Raises UserError.
     """
     _check(wanted)
-    found: list[dict[str, Any]] = []
+    found: list[Manifest] = []
     if files:
         found.append(_config_map(wanted, files))
     for text in dict.fromkeys(wanted.devices):
@@ -194,8 +196,8 @@ def _claim(into: str) -> tuple[str, str]:
     return claim, folder.strip("/")
 
 
-def _meta(wanted: Wanted, name: str) -> dict[str, Any]:
-    named: dict[str, Any] = {"name": name}
+def _meta(wanted: Wanted, name: str) -> Manifest:
+    named: Manifest = {"name": name}
     if wanted.namespace:
         named["namespace"] = wanted.namespace
     return {**named, "labels": {"app.kubernetes.io/name": "torchkeeper-warm"}}
@@ -215,7 +217,7 @@ def _key(path: str) -> str:
     return f"{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}-{plain}"
 
 
-def _config_map(wanted: Wanted, files: Mapping[str, bytes]) -> dict[str, Any]:
+def _config_map(wanted: Wanted, files: Mapping[str, bytes]) -> Manifest:
     data, binary = dict[str, str](), dict[str, str]()
     for path, content in sorted(files.items()):
         try:
@@ -232,9 +234,7 @@ def _config_map(wanted: Wanted, files: Mapping[str, bytes]) -> dict[str, Any]:
     return {**made, "binaryData": binary} if binary else made
 
 
-def _job(
-    wanted: Wanted, text: str, recipes: Sequence[str], files: Mapping[str, bytes]
-) -> dict[str, Any]:
+def _job(wanted: Wanted, text: str, recipes: Sequence[str], files: Mapping[str, bytes]) -> Manifest:
     on = device(text)
     about = {one: value for one, value in vars(wanted).items() if one != "devices"}
     # A Job cannot be changed: another one has another name.
@@ -247,12 +247,12 @@ def _job(
         command.append("--portable")
     if text.partition(":")[0] == "cpu":
         command += ["--device", "cpu"]
-    volumes: list[dict[str, Any]] = [
+    volumes: list[Manifest] = [
         {"name": "work", "emptyDir": {}},
         {"name": "tmp", "emptyDir": {}},
     ]
     mounts = [{"name": "work", "mountPath": _WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
-    variables: list[dict[str, Any]] = [{"name": "HOME", "value": _WORK}]
+    variables: list[Manifest] = [{"name": "HOME", "value": _WORK}]
     if files:
         items = [{"key": _key(path), "path": path} for path in sorted(files)]
         volumes.append(
@@ -284,7 +284,7 @@ def _job(
         },
         "volumeMounts": mounts,
     }
-    pod: dict[str, Any] = {
+    pod: Manifest = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "securityContext": {

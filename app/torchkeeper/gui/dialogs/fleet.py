@@ -248,8 +248,9 @@ class FleetDialog(WorkDialog):
         on: Sequence[str] = (),
         into: str = "",
         prove: bool = True,
+        python: str = "",
     ) -> None:
-        """recipes, on, into, prove: what to begin with."""
+        """recipes, on, into, prove, python: what to begin with."""
         super().__init__(parent, 880, "fleet", "recipe", "bundle")
         self.setWindowTitle(self.tr("Warm on several machines"))
         self._start = start
@@ -268,10 +269,12 @@ class FleetDialog(WorkDialog):
         self._hint = forms.label(hint, "muted", wrap=True)
         self._hint.setContentsMargins(forms.CHECK, 0, 0, 0)
         self.slots = forms.Number(0, _SLOTS)
-        self.slots.setSpecialValueText(self.tr("As the target has it"))
+        self.slots.setSpecialValueText(self.tr("Default"))
         self.slots.setFixedHeight(forms.field_height())
+        self.python = forms.line_edit(self.tr("Each one’s own"))
+        self.python.setText(python)
         self.note = forms.label("", "muted", wrap=True)
-        forms.keep_room(self.note, 2)
+        forms.keep_room(self.note, 1)
         self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self._lay_out()
         for choice in (self.recipe, self.targets, self.into):
@@ -306,9 +309,14 @@ class FleetDialog(WorkDialog):
         proof = forms.column(self.prove, self._hint, gap=4)
         proof.addStretch(1)
         several = forms.column()
-        forms.field(several, self.tr("Cells at a time on each &node"), self.slots)
+        forms.field(several, self.tr("Cells at a ti&me"), self.slots)
         several.addStretch(1)
-        forms.add(body, forms.row((proof, 1), (several, 1), gap=32), forms.GAP, self.note)
+        hint = self.tr("Without one: what you added for a machine, else its python3.")
+        interpreter = forms.column()
+        forms.field(interpreter, self.tr("&Python on each node"), self.python, hint)
+        interpreter.addStretch(1)
+        more = forms.row((several, 2), (interpreter, 3))
+        forms.add(body, forms.row((proof, 1), (more, 1), gap=32), forms.GAP, self.note)
         self.add_choice(body, self.go)
         self.recipe.setFocus()
 
@@ -333,6 +341,8 @@ class FleetDialog(WorkDialog):
         options: Asked = {"prove": self.prove.isChecked()}
         if slots := self.slots.value():
             options["slots"] = slots
+        if python := self.python.text().strip():
+            options["python"] = python
         begin = partial(self._start, self.recipe.names, on, path, options)
         alone = on[0] if len(on) == 1 else ""
         machine = far.machine_of(alone) if alone.startswith(SCHEME) else ""

@@ -196,6 +196,13 @@ class Job:
         undoable = self.traits.undoable or self.result.get("undid") == "import"
         return self.result.get("receipt") if undoable and self.place else None
 
+    @staticmethod
+    def undo_title(of: Job | None) -> str:
+        """What the undo of a job is called, or that of whatever was last; {} is the place."""
+        if of is None:
+            return _tr("Undo in {}")
+        return _tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
+
     @property
     def did(self) -> str:
         """What is undone of it, in a word or two."""
@@ -225,6 +232,8 @@ class Job:
     @property
     def made_bundle(self) -> bool:
         """Whether what it wrote is a bundle."""
+        if self.traits.at_home and self.place:
+            return scheme_of(self.place).becomes(self.place) == "bundle"
         return self.traits.bundles or self.result.get("what") == "bundle"
 
     @property
@@ -233,7 +242,9 @@ class Job:
         if self.state is not State.DONE or not (self.made_bundle or self.traits.fills):
             return None
         # A bundle of nothing is not written; of one that was signed nobody counts the entries.
-        if self.made_bundle and not self.result.get("entries", True):
+        # What a fleet gathers may have been there before.
+        there = self.result.get("there", 0)
+        if self.made_bundle and not (there or self.result.get("entries", True)):
             return None
         output: str | None = self.result.get("output")
         return output or self.place

@@ -137,21 +137,21 @@ class Operations(QObject):
 
     def fleet(
         self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
-        again: bool = False,
+        again: bool = False, here: str | None = None,
     ) -> Job:  # fmt: skip
         """Warm recipes on several machines into one place. on: the targets. options: prove, slots,
-        and python: that of this machine. again: also what was proven only in part.
+        and python: that of each node. again: also what was proven only in part. here: the
+        interpreter of this machine, where no other is named.
         """
         params: dict[str, Any] = {"on": list(on), "into": into, "again": again}
-        params |= {name: options.get(name) for name in ("prove", "slots") if options.get(name)}
+        params |= {x: options.get(x) for x in ("prove", "slots", "python") if options.get(x)}
 
         def steps(job: Job, ask: _Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
             return (yield from ask(told))
 
         title = self.tr("Warm {} on several machines").format(_short(into))
-        python = options.get("python") or None
-        start = _Start(protocol.FLEET, params, python=python, steps=steps)
+        start = _Start(protocol.FLEET, params, python=here, steps=steps)
         asked: Asked = {**options, "recipes": list(recipes), "on": list(on)}
         return self._begin(title, into, start, asked)
 
@@ -364,8 +364,7 @@ class Operations(QObject):
         asked: Asked = {"portable": portable, "files": list(files)}
         machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
         header = False
-        if there:
-            self._sent.append(there)
+        self._sent += [there] if there else []
         if named is not None and not machine:
             asked["python"] = named.python
             header = any(about.claims["unportable"] for about in abouts)
@@ -460,24 +459,19 @@ class Operations(QObject):
 
     def undo(self, place: str, of: Job | None = None) -> Job:
         """Undo the last purge or import, or what a job has done."""
-        receipt = of.result.get("receipt") if of is not None else None
-        params: dead.UndoParams = {"place": place, "receipt": receipt}
-        title = self.tr("Undo in {}")
-        if of is not None:
-            title = self.tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
-        title = title.format(_short(place))
-        return self._begin(title, place, _Start(protocol.UNDO, params), {"receipt": receipt})
+        asked: Asked = {"receipt": of.result.get("receipt") if of is not None else None}
+        title, start = Job.undo_title(of), _Start(protocol.UNDO, {"place": place, **asked})
+        return self._begin(title.format(_short(place)), place, start, asked)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        params: dead.EmptyTrashParams = {"place": place}
         title = self.tr("Empty trash of {}").format(_short(place))
-        return self._begin(title, place, _Start(protocol.EMPTY_TRASH, params))
+        return self._begin(title, place, _Start(protocol.EMPTY_TRASH, {"place": place}))
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``guard.recover``."""
-        params: dead.RecoverParams = {"place": place, "insisted": insisted}
         title = self.tr("Complete what was cut off in {}").format(_short(place))
+        params = {"place": place, "insisted": insisted}
         return self._begin(title, place, _Start(protocol.RECOVER, params))
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:

@@ -50,7 +50,8 @@ class Results(QObject):
 
         def begun(job: Job) -> None:
             self._dialogs[job] = dialog
-            self.begun.emit(job)
+            if job.kind != FLEET:  # it has a page, which the drawer would cover
+                self.begun.emit(job)
             self._let_go()
 
         dialog.begun.connect(begun)

@@ -105,11 +105,12 @@ class Making(NamedTuple):
         from torchkeeper.gui.pages.fleet.page import FleetPage
 
         context, flow = self.context, self.flows().fleet
-        page = FleetPage(context.engines, context.jobs, flow.targets)
+        page = FleetPage(context.engines, context.jobs, flow.targets, flow.here)
         page.warming.connect(flow.warm)
         page.cancelled.connect(late(lambda: context.operations.cancel))
         page.again.connect(flow.again)
         page.proving.connect(flow.prove)
+        page.reporting.connect(flow.save_report)
         page.opening.connect(flow.open_place)
         return page
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.client.kept.targets import Gone, Kept
+from torchkeeper.client.words.problems import printable
+from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.places import targets as words
 from torchkeeper.gui.places.model import EXPORTED_TO, machine_of
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.fleet import FleetDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
 
-#: What the last fleet was asked for.
+#: What the last fleet was asked for, and where the last report went.
 _RECIPES, _ON, _INTO, _PROVE = "fleet/recipes", "fleet/on", "fleet/into", "fleet/prove"
+_PYTHON, _REPORTED_TO = "fleet/python", "fleet/reports"
 
 
 class FleetFlows(QObject):
@@ -51,7 +54,7 @@ class FleetFlows(QObject):
         dialog = FleetDialog(
             context.window, context.engines, self.targets, context.places.places, self._start,
             recipes=recipes or _texts(kept, _RECIPES), on=on or _texts(kept, _ON), into=into,
-            prove=str(kept.value(_PROVE, "true")) == "true",
+            prove=str(kept.value(_PROVE, "true")) == "true", python=str(kept.value(_PYTHON) or ""),
         )  # fmt: skip
         dialog.begun.connect(lambda _: context.pages.go("fleet"))
         self._show(dialog)
@@ -67,6 +70,7 @@ class FleetFlows(QObject):
         kept = self._context.settings
         for name, value in ((_RECIPES, recipes), (_ON, on), (_INTO, into)):
             kept.setValue(name, value)
+        kept.setValue(_PYTHON, options.get("python", ""))
         kept.setValue(_PROVE, "true" if options.get("prove") else "false")
         return self._begin(recipes, on, into, options)
 
@@ -74,10 +78,12 @@ class FleetFlows(QObject):
         self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
         again: bool = False,
     ) -> Job:  # fmt: skip
+        return self._context.operations.fleet(recipes, on, into, options, again, self.here())
+
+    def here(self) -> str | None:
+        """The interpreter of this machine that the window uses, where that has a torch."""
         chosen = self._context.environments.chosen
-        if chosen is not None and chosen.torch:
-            options["python"] = chosen.python
-        return self._context.operations.fleet(recipes, on, into, options, again)
+        return chosen.python if chosen is not None and chosen.torch else None
 
     def again(self, job: Job) -> None:
         """Do once more what was not done: the rest is in the place."""
@@ -100,6 +106,28 @@ class FleetFlows(QObject):
             self._context.places.add(path, bundle=bundle)
             self._context.places_pane.choose(path)
             self._context.pages.go("entries")
+
+    def save_report(self, job: Job) -> None:
+        """Ask for a file, and write what came of a fleet into it as a page of HTML."""
+        from torchkeeper.gui.dialogs.base import choose_target
+
+        context, place = self._context, scheme_of(job.place or "")
+        folder = str(context.settings.value(_REPORTED_TO) or "")
+        if not folder:
+            folder = os.path.dirname(job.place or "") if place.local else QDir.homePath()
+        name = os.path.splitext(os.path.basename((job.place or "").rstrip("/")))[0] or "fleet"
+
+        def write(file: str) -> None:
+            from torchkeeper.gui.pages.fleet import reporting
+
+            context.settings.setValue(_REPORTED_TO, os.path.dirname(file))
+            said = self.tr("Saved: {}").format(printable(file, 400))
+            listener = Listener(result=lambda _: context.say(said, 8000), failed=context.tell)
+            context.engines.background(listener, reporting.save, file, reporting.told(job))
+
+        title, kinds = self.tr("Save report"), self.tr("Web pages (*.html)")
+        choose_target(context.window, title, os.path.join(folder, f"{name}.html"), kinds, write,
+                      "html")  # fmt: skip
 
     def remove_target(self, one: Kept | None) -> None:
         """Take a target off the list, and offer to put it back."""

@@ -45,17 +45,21 @@ class FleetPage(Page):
     """Follows the newest fleet, or the one of this session that was chosen."""
 
     #: A fleet is wanted; and of one of this session: its end, what it left undone, its proof, its
-    #: place.
+    #: report, its place.
     warming = Signal()
     cancelled = Signal(object)
     again = Signal(object)
     proving = Signal(object)
+    reporting = Signal(object)
     opening = Signal(object)
 
-    def __init__(self, engines: Engines, jobs: JobsModel, targets: Targets) -> None:
+    def __init__(
+        self, engines: Engines, jobs: JobsModel, targets: Targets, here: Callable[[], str | None]
+    ) -> None:
+        """here: the interpreter of this machine that a fleet uses; None where nobody has chosen."""
         super().__init__(QCoreApplication.translate("FleetPage", "Fleet"))
         explain(self, "fleet")
-        self._jobs, self._targets = jobs, targets
+        self._jobs, self._targets, self._here = jobs, targets, here
         self._asking = Latest(engines, self)
         self.job: Job | None = None
         #: Whether the user has chosen a run; before, it is the newest. The same of a cell.
@@ -85,6 +89,8 @@ class FleetPage(Page):
         self.prove = forms.button(self.tr("Pro&ve"), self._tells(self.proving), hint)
         hint = self.tr("Do again what failed, was not found, or was not reached; the rest stays")
         self.redo = forms.button(self.tr("&Again for what failed"), self._tells(self.again), hint)
+        hint = self.tr("Write a page of HTML to attach to a deployment")
+        self.report = forms.button(self.tr("&Save report…"), self._tells(self.reporting), hint)
         hint = self.tr("Show the entries that were gathered")
         self.open = forms.button(self.tr("&Open place"), self._tells(self.opening), hint)
         self.bad = QCheckBox(self.tr("Only what is not war&m"))
@@ -111,7 +117,7 @@ class FleetPage(Page):
     def _lay_out(self) -> None:
         forms.add(self.tools, self.runs, self.new)
         self._ways = forms.Wrapping()
-        for button in (self.cancel, self.prove, self.redo, self.open):
+        for button in (self.cancel, self.prove, self.redo, self.report, self.open):
             self._ways.addWidget(button)
         head = self.name, self.facts, self.where, self.bar, self.notice, self._ways
         self._head = forms.page(forms.column(*head, gap=6))
@@ -311,6 +317,7 @@ class FleetPage(Page):
             (self.cancel, job.active),
             (self.prove, job.is_over and bool(unproven)),
             (self.redo, job.is_over and (bool(cells.undone) or job.state is State.FAILED)),
+            (self.report, not job.active and bool(job.result)),
             (self.open, not job.active and bool(counts[PROVEN] + counts[WARM] + counts[PARTLY])),
             (self.bad, self.bad.isChecked() or any(cells.counts[x] for x in BAD)),
         ):
@@ -372,7 +379,7 @@ class FleetPage(Page):
         listener = Listener(
             findings=self._heard, result=partial(self._answered, None), failed=self._answered
         )
-        self._asking.ask(protocol.NODES, params, listener)
+        self._asking.ask(protocol.NODES, params, listener, python=self._here())
         self.notice.tell(None)
         self._tell()
 

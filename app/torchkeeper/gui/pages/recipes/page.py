@@ -114,8 +114,7 @@ class RecipesPage(Page):
         warm = self.tr("&Warm…")
         self.go = forms.button(warm, lambda: self.warming.emit(self.selected()), primary=True)
         several = self.tr("Warm on several machines…")
-        self.spread = forms.icon_button("fleet", several)
-        self.spread.clicked.connect(lambda *_: self.spreading.emit(self.selected()))
+        self.spread = forms.icon_button("fleet", several, self._spread)
         verify = self.tr("Verif&y…")
         self.verify = forms.button(verify, lambda: self.verifying.emit(self.selected()))
         hint = self.tr("Edit the text of the recipe; a double click does the same")
@@ -170,9 +169,9 @@ class RecipesPage(Page):
         self._none = QWidget()
         self.below = forms.stack(self._none, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
-        ways = self.go, self.spread, self.verify, self.edit, self.remove
-        does = forms.row(*ways, forms.REST)
-        beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
+        does = forms.row(self.go, self.verify, self.edit, self.remove, forms.REST)
+        named = forms.row((self.name, 1), (self.spread, forms.TOP))
+        beside = forms.column(named, self.about, self.facts, does, margin=(8, 0, 0, 0))
         forms.add(beside, self.error, self.faults, (self.below, 1))
         self.across = forms.split(forms.page(listed), forms.page(beside), sizes=[400, 600])
         self.across.setStretchFactor(1, 1)
@@ -426,6 +425,9 @@ class RecipesPage(Page):
             self.running.emit()
         else:
             self.beginning.emit(words.FORM)
+
+    def _spread(self, *_: object) -> None:
+        self.spreading.emit(self.selected())
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""
