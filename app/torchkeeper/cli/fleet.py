@@ -50,9 +50,9 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     warming.add_warm(command)
     many = command.add_argument_group(
         "on many machines",
-        "Each variant is compiled once for each kind of node among the targets, what it makes is "
-        "gathered in the place, and the same command again goes on where it was. The place may "
-        "then also be a bundle or a redis:// server; --jobs is of each node.",
+        "Each variant is compiled once for each kind of machine among the targets, and gathered in "
+        "the\nplace, which may then also be a bundle or a redis:// server. --jobs is of each "
+        "machine. The same\ncommand again goes on where it was.",
     )
     add = many.add_argument
     add("--on", metavar="TARGET", nargs="+", action="extend", default=[], help="the machines that "
@@ -62,7 +62,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
                 "has, and measure; the exit status is 0 only if each finds all of it")  # fmt: skip
     add("--report", metavar="FILE", type=looking.path, help="write what came of it to a page of "
         "HTML")  # fmt: skip
-    signing.add_key(command, "--sign")
+    signing.add_key(many, "--sign")
     manifests.add_options(many)
     add("--state", metavar="DIR", type=looking.path, help="the folder in which is kept what is "
         "done; by default one of yours for each place")  # fmt: skip

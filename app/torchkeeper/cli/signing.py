@@ -34,7 +34,7 @@ You can check a bundle without Torchkeeper, too:
 The manifest has the sha256 of every file, and of mega-cache.bin."""
 
 
-def add_key(command: argparse.ArgumentParser, option: str, required: bool = False) -> None:
+def add_key(command: argparse._ActionsContainer, option: str, required: bool = False) -> None:
     add = command.add_argument
     add(option, metavar="KEY", type=looking.path, required=required, dest="key", help="a private "
         "SSH key, or the public half of one that ssh-agent or a token holds")  # fmt: skip

@@ -52,6 +52,9 @@ examples:
   torchkeeper warm recipes/ --into cache
       every recipe in a folder, into a folder
 
+  torchkeeper warm recipes/ --on ssh://gpu1 training --into model.torchcache --prove
+      on many machines, each variant for each kind of GPU, into one bundle
+
   crontab: a team's server is filled every night
       0 3 * * *  torchkeeper warm recipes --into cache --limit 900 --publish redis://cache.local
 
