@@ -253,6 +253,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _node("with --on: each node"),
         _cell("with --on: each cell"),
         _fleet("with --on: the last"),
+        Line("with --on kubernetes: each manifest", (), {"manifest": dict[str, object]}),
+        _result(what="with --on kubernetes: the last", manifests=int),
     ),
     "fleet run": (_node("each node"), _cell("each cell"), _fleet("last")),
     "fleet status": (

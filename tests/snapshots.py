@@ -13,11 +13,13 @@ from torchkeeper.stores.folders.receipts import FILES, PLACED
 
 
 def of_imports(root: Path) -> set[Path]:
-    """The receipts of imports that replaced nothing, and the trash where nothing else is in it."""
-    trash = root / TRASH
-    every = set(trash.iterdir()) if trash.is_dir() else set()
-    noted = {one for one in every if (one / PLACED).exists() and not any((one / FILES).iterdir())}
-    return noted | {trash} if every == noted else noted
+    """The receipts of imports that replaced nothing, and a trash where nothing else is in it."""
+    found = set[Path]()
+    for trash in root.rglob(TRASH):
+        every = set(trash.iterdir())
+        noted = {x for x in every if (x / PLACED).exists() and not any((x / FILES).iterdir())}
+        found |= noted | {trash} if every == noted else noted
+    return found
 
 
 def below(root: Path) -> list[Path]:

@@ -11,12 +11,14 @@ interpreters with the packages from ``artifacts`` to ``engine``, and every comma
 from torchkeeper.artifacts.version import VERSION as __version__  # noqa: N811 - the usual name
 
 __all__ = [
-    "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",
-    "Receipt", "Variant", "Warmed", "__version__", "import_each", "open", "places",
+    "Cell", "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",
+    "Receipt", "Variant", "Warmed", "WarmedFleet", "__version__", "import_each", "open", "places",
+    "warm_fleet",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchkeeper.api.fleet import Cell, WarmedFleet, warm_fleet
     from torchkeeper.api.place import Place, Plan, Receipt, import_each, open, places
     from torchkeeper.api.told import (
         Entries,
@@ -34,7 +36,7 @@ else:
         if name in __all__:
             import importlib
 
-            for module in ("place", "told"):
+            for module in ("place", "told", "fleet"):
                 found = vars(importlib.import_module(f"torchkeeper.api.{module}")).get(name)
                 if found is not None:
                     globals()[name] = found

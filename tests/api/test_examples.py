@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
+from tests.api.test_fleet import KERNELS
+from tests.conftest import DATA
 from tests.pace import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,6 +201,20 @@ def test_recipes_are_warmed(example: Scripts, torch_python: str, header_folder: 
     assert re.search(r"^\d+ of \d+ \w+$", ran.stdout, re.M), "progress"
     with torchkeeper.open(example.folder / "cache") as place:
         assert len(place.entries("kind:fxgraph")) == 1
+
+
+@pytest.mark.torch
+def test_many_machines_are_warmed(example: Scripts, torch_python: str) -> None:
+    recipes = example.folder / "recipes"
+    recipes.mkdir()
+    shutil.copy(DATA / "recipe_kernels.py", recipes)
+    (recipes / "kernels.toml").write_text(KERNELS)
+    ran = example("Warm on many machines", TORCHKEEPER_TORCH_PYTHON=torch_python)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (line,) = ran.stdout.splitlines()
+    assert line.startswith("kernels ")
+    assert " proven " in line
+    assert (example.folder / "fleet.html").is_file()
 
 
 def test_an_error_has_a_code_and_words(example: Scripts) -> None:

@@ -49,6 +49,14 @@ def test_commands_options_and_parts(kept_291: Path) -> None:
     assert "--pid" in _offered("torchkeeper config show --")
 
 
+def test_targets(tk: Tk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert tk("hosts", "add", "gpu1", "--group", "training").code == 0
+    env = {"XDG_CONFIG_HOME": str(tmp_path)}
+    for line in ("torchkeeper warm --on ", "torchkeeper fleet nodes "):
+        assert _offered(line, **env) == ["local", "training", "ssh://gpu1"]
+
+
 def test_values(tk: Tk, kept_291: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {row["key"] for row in tk("ls", kept_291, "--all", "--json").objects}
     some = {key for key in keys if key.startswith("f3")}

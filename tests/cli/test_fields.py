@@ -87,6 +87,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "run --recipe {tmp}/new.toml --into {tmp}/new -- {torch} {tmp}/program.py",
         "warm {tmp}/kernels.toml --into {tmp}/k --env {torch}",
         "warm {tmp}/kernels.toml --into {tmp}/f --env {torch} --on local --state {tmp}/st",
+        "warm {tmp}/kernels.toml --into {tmp}/f --env {torch} --on local --state {tmp}/st --prove",
+        "warm {tmp}/kernels.toml --into pvc:c --on kubernetes:cpu --image i:1 --dry-run",
         "fleet new {tmp}/new.fleet", "fleet nodes local --env {torch}",
         "fleet run {tmp}/fleet.toml", "fleet status {tmp}/fleet.toml",
         "verify {tmp}/k --recipe {tmp}/kernels.toml --recipe {tmp}/one.toml --env {torch} => 1",
@@ -104,7 +106,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "WarmedVariant.",
     ),
     "carry": ("Builder.",),
-    "set": ("Found.", "LeftFinding.", "config show, with --env: the last"),
+    "set": ("Found.", "LeftFinding.", "config show, with --env: the last", "warm, with --on"),
 }
 #: What a test of its own prints: a disk fails, a GPU is asked, and several machines are (ssh).
 #: Only root gives files away, and sees all processes.
@@ -119,6 +121,12 @@ ALONE |= {f"Unseen.{name}" for name in ("pid", "name", "user")}
 ALONE.add("FactorTold.called")
 #: tests/cli/test_shared.py: a file system that other machines may use, too.
 ALONE |= {one for one in documented("purge") if one.endswith(".shared")}
+#: tests/cli/test_fleet.py: a cell fails, or no node can do it.
+ALONE |= {
+    f"{line}, {'with --on: ' if line == 'warm' else ''}each cell.{name}"
+    for line in ("warm", "fleet run")
+    for name in ("problem", "log")
+}
 #: tests/cli/test_vllm.py: a key of vLLM's.
 ALONE.add("places, each place.ranks")
 #: tests/ssh/test_jobs.py

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.conftest import Tk
 from tests.conftest import once
@@ -181,7 +182,7 @@ def test_nothing_goes_while_a_node_is_away(tk: Tk, fleet: Path) -> None:
     nodes = tk("fleet", "nodes", "local", "ssh://nobody@localhost:1", "--json")
     assert nodes.code == 4
     assert [one["node"]["state"] for one in nodes.objects[:-1]] == ["ready", "unusable"]
-    assert "cannot" in tk("fleet", "nodes", "ssh://nobody@localhost:1").err
+    assert "Check the port" in tk("fleet", "nodes", "ssh://nobody@localhost:1").err
 
 
 @pytest.mark.torch
@@ -222,6 +223,32 @@ def test_what_is_wrong_with_the_words(tk: Tk, tmp_path: Path) -> None:
     assert "line 1" in ran.err
 
 
+def test_manifests_for_kubernetes_are_printed_and_nothing_is_sent(tk: Tk, tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "twice.py").write_text(_MODEL)
+    _sizes(tmp_path, [8])
+    words = ["warm", tmp_path / "recipes", "--into", "pvc:caches/model"]
+    on = ["--on", "kubernetes:nvidia:NVIDIA-H100", "kubernetes:cpu"]
+    ran = tk(*words, *on, "--image", "serve:1", "--dry-run")
+    assert ran.code == 0, ran.err
+    found = list(yaml.safe_load_all(ran.out))
+    assert [one["kind"] for one in found] == ["ConfigMap", "Job", "Job"]
+    assert tk(*words, *on, "--image", "serve:1", "--dry-run").out == ran.out
+    told = tk(*words, *on, "--image", "serve:1", "--dry-run", "--json")
+    assert [one["manifest"] for one in told.objects[:-1]] == found
+    assert told.result == {"manifests": 3}
+    for more, said in (
+        ([*on, "--image", "serve:1"], "needs --dry-run"),
+        ([*on, "--dry-run"], "needs --image"),
+        ([*on, "local", "--dry-run"], "stands alone"),
+        (["--on", "kubernetes:tpu", "--image", "i", "--dry-run"], "no type of device"),
+        (["--image", "i"], "--image needs --on"),
+    ):
+        ran = tk(*words, *more)
+        assert (ran.code in (1, 2), ran.out) == (True, ""), more
+        assert said in ran.err
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_some_that_fail_are_told_with_their_logs_and_end_with_4(
@@ -229,7 +256,7 @@ def test_some_that_fail_are_told_with_their_logs_and_end_with_4(
 ) -> None:
     model = fleet / "recipes" / "twice.py"
     model.write_text(
-        f"{_MODEL.splitlines()[0]}\n    assert len(x) != 16, 'no sixteen'\n    return x\n"
+        f"{_MODEL.splitlines()[0]}\n    assert len(x) != 16, 'no sixteen'\n    return x * 3\n"
     )
     _sizes(fleet, [12, 16])
     run = tk("fleet", "run", "fleet.toml", cwd=fleet, TMPDIR=str(header_folder))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.fleet import file
 from torchkeeper.fleet.job import check, machines
@@ -64,7 +65,7 @@ def test_the_example_has_no_fault_and_says_every_key(tmp_path: Path) -> None:
     (tmp_path / "new" / "recipes").mkdir()
     (tmp_path / "new" / "recipes" / "one.toml").write_text('[[eager]]\nop = "aten.abs"\n')
     for one in (path, path.with_name("all.toml")):
-        data = file.recipes.tables(str(one), file.faults)
+        data = recipes.tables(str(one), file.faults)
         assert set(data) <= set(file._KEYS)
     assert set(data) == set(file._KEYS)
     with pytest.raises(UserError) as raised:

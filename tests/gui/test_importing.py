@@ -346,7 +346,7 @@ def test_each_cache_goes_to_its_own_place(
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     # What is new is said of each place before anything is placed; the others are objects of which
     # nobody knows where they were built.
-    told = [[one.text(n) for n in (5, 6)] for one in dialog.each.table.items()]
+    told = [[one.text(n) for n in (4, 5)] for one in dialog.each.table.items()]
     assert told == [["19", "0"], ["2", "0"]]
     assert "21 new, 0 there already" in dialog.news.text()
     assert dialog.go.text() == "I&mport 21 entries"

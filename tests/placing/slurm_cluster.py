@@ -99,14 +99,21 @@ class Cluster:
         self.control()
         for name in (*names, "gpu1"):
             self.node(name)
-        _until(
-            lambda: (
-                self.says("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * (len(names) + 1)
-            )
-        )
+        self.idle()
+
+    def idle(self) -> None:
+        """Wait until nothing runs or waits, and all machines are there."""
+        all_idle = ["idle"] * (self._cpus + 1)
+
+        def idle() -> bool:
+            states = self.says("sinfo", "-h", "-N", "-o", "%T").split()
+            return states == all_idle and not self.jobs()
+
+        _until(idle)
 
     def control(self) -> None:
         self._start("slurmctld", "-D", "-f", str(self.config))
+        _until(lambda: " is UP" in self.says("scontrol", "ping"))
 
     def node(self, name: str) -> None:
         self._start("slurmd", "-D", "-N", name, "-f", str(self.config), name=name)
@@ -120,10 +127,12 @@ class Cluster:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
 
-    def kill(self, name: str) -> None:
-        """End a daemon as the loss of its machine does."""
+    def leave(self, name: str) -> None:
+        """End a daemon. A controller that is killed forgets the jobs of the last seconds, and gives
+        their numbers to others.
+        """
         daemon = self.daemons.pop(name)
-        daemon.kill()
+        daemon.terminate()
         daemon.wait()
 
     def says(self, command: str, *words: str) -> str:
@@ -138,8 +147,12 @@ class Cluster:
             line.split("|") for line in self.says("squeue", "-h", "-o", "%i|%T|%N").splitlines()
         ]
 
-    def close(self) -> None:
+    def clear(self) -> None:
+        """Cancel all jobs: a controller that was killed has older ones than it had."""
         self.says("scancel", "--user", pwd.getpwuid(os.geteuid()).pw_name)
+
+    def close(self) -> None:
+        self.clear()
         with contextlib.suppress(TimeoutError):
             _until(lambda: not self.jobs(), 30)
         for daemon in reversed(self.daemons.values()):

@@ -91,7 +91,9 @@ def until(holds: Callable[[], object]) -> None:
 
 def engines_of(cluster: Cluster) -> list[str]:
     """What units have left, or have now, on nodes."""
-    return [name for name in os.listdir(cluster.folder / "in") if name.startswith("torchkeeper")]
+    return [
+        name for name in os.listdir(cluster.folder / "in") if name.startswith("torchkeeper-ray-")
+    ]
 
 
 def held(cluster: Cluster) -> list[str]:
@@ -221,9 +223,10 @@ def _big(kernels: Path, bundle: Path, folder: Path) -> None:
     """A bundle of kernels, each of which has 20 MiB that cannot be made smaller."""
     kernel = next(path.parent for path in kernels.glob("*/*.cubin"))
     for count in range(11):
-        copy = folder / (kernel.name[:-2] + "abcdefghijk"[count] + "A")
+        copy = folder / (kernel.name[:-2] + "ABCDEFGHIJK"[count] + "A")
         shutil.copytree(kernel, copy)
-        next(copy.glob("*.cubin")).write_bytes(os.urandom(20 << 20))
+        with next(copy.glob("*.cubin")).open("ab") as file:
+            file.write(os.urandom(20 << 20))
     assert exported(folder, bundle) == []
 
 
@@ -270,7 +273,8 @@ def test_a_network_that_stays_away_is_a_loss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(ray_job, "PATIENCE", 2.0)
-    monkeypatch.setattr(ray_job, "ALONE", 3.0)
+    monkeypatch.setattr(ray_job, "ALONE", 15.0)
+    monkeypatch.setattr(ray_job, "_BEAT", 1.0)
     unit, begun, _ = waiting(tmp_path)
     with between(cluster.port) as proxy, ThreadPoolExecutor() as pool:
         target = Ray(proxy.url.replace("redis", "http").removesuffix("/0"), torch_python)
@@ -298,7 +302,7 @@ def test_nothing_stays_after_the_end(
         with pytest.raises(Lost):
             running.result()
     until(lambda: not engines_of(cluster))
-    assert not [one for one in held(cluster) if name in one]
+    until(lambda: not [one for one in held(cluster) if name in one])
     assert not [one for one in keys(cluster) if name in one.decode()]
 
 
@@ -315,7 +319,7 @@ def test_a_node_that_dies_is_a_loss_and_the_others_go_on(
     assert caught.value.why.code == "ray-node-lost"
     until(lambda: not engines_of(cluster))
     assert target.run(nodes["two"], Unit(PLACES, {}), unheard, threading.Event()) == {}
-    assert "three" not in {node.name for node in target.nodes()}
+    until(lambda: "three" not in {node.name for node in target.nodes()})
 
 
 @pytest.mark.parametrize("address", ["ray:auto", "{gcs}"])

@@ -16,7 +16,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import PLACES, WireError
 from torchkeeper.placing import ray_job
 from torchkeeper.placing.ray import Ray
-from torchkeeper.placing.ray_http import Away, Refused, Server
+from torchkeeper.placing.ray_http import Refused, Server
 from torchkeeper.placing.ray_job import PART, groups
 from torchkeeper.placing.target import Lost, Node, Unit
 
@@ -87,31 +87,23 @@ def test_what_a_server_says_is_one_plain_line(serve: Callable[[Answers], str]) -
     assert str(caught.value).isprintable() and len(str(caught.value)) < 600
 
 
-def test_an_endless_line_and_one_that_is_cut_off(serve: Callable[[Answers], str]) -> None:
-    told = {"/endless": b"x" * (3 << 20), "/cut": b"{}\n{"}
-    server = Server(serve(lambda _, path, __: (200, told[path])))
-    with pytest.raises(Refused):
-        list(server.follow("/endless"))
-    lines = server.follow("/cut")
-    assert next(lines) == b"{}\n"
-    with pytest.raises(Away):
-        next(lines)
-
-
 @pytest.mark.parametrize("line", [
     b"x\n", b"[]\n", b'{"lines":-1}\n', b'{"lines":1e9}\n', b'{"lines":99999999}\n',
     b'{"lines":"1"}\n', b'{"of":"1"}\n', b'{"labels":{"a":1}}\n', b'{"log":[1]}\n',
 ])  # fmt: skip
 def test_a_line_of_another_form_is_refused(line: bytes) -> None:
     with pytest.raises(WireError):
-        list(groups([line]))
+        list(groups(line))
 
 
 def test_lines_of_an_engine_follow_the_line_that_counts_them() -> None:
-    found = list(groups([b'{"of":1,"lines":2}\n', b"a\n", b"b\n", b"{}\n"]))
-    assert [(one.said, one.lines) for one in found] == [
-        ({"of": 1, "lines": 2}, [b"a\n", b"b\n"]), ({}, []),
-    ]  # fmt: skip
+    data = b'{"of":1,"lines":2}\na\nb\n{}\n{"lines":1}\nc'
+    found = list(groups(data))
+    assert [one for one, _ in found] == [({"of": 1, "lines": 2}, [b"a\n", b"b\n"]), ({}, [])]
+    # What has not come whole comes later, and nothing twice.
+    assert data[found[-1][1] :] == b'{"lines":1}\nc'
+    assert [one for one, _ in groups(data + b"d\n", found[-1][1])] == [({"lines": 1}, [b"cd\n"])]
+    assert list(groups(b"")) == list(groups(b'{"lines"')) == []
 
 
 class Cluster:

@@ -237,15 +237,14 @@ def test_one_whose_job_ends_is_lost(
     finally:
         there.says("scontrol", "update", f"NodeName={node.name}", "State=RESUME")
     assert isinstance(came, Lost), came
-    while there.jobs():
-        time.sleep(0.1)
+    there.idle()
 
 
 def test_a_controller_that_is_gone_ends_no_job(
     there: Cluster, target: Slurm, node: Node, tmp_path: Path
 ) -> None:
     running = Running(target, node, waiting(tmp_path)).begun()
-    there.kill("slurmctld")
+    there.leave("slurmctld")
     try:
         running.stop.set()
         assert running.ended()["cut"]
@@ -254,8 +253,8 @@ def test_a_controller_that_is_gone_ends_no_job(
         assert "sbatch" in raised.value.why.what
     finally:
         there.control()
-        while "idle" not in there.says("sinfo", "-h", "-o", "%T"):
-            time.sleep(0.1)
+        there.clear()
+        there.idle()
 
 
 def test_an_interpreter_that_is_not_there_is_said(target: Slurm, tmp_path: Path) -> None:
@@ -297,8 +296,7 @@ def test_jobs_of_one_who_was_killed_end_and_nothing_of_them_stays(
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert there.jobs()
-    while there.jobs():
-        time.sleep(0.2)
+    there.idle()
     assert os.listdir(os.environ[slurm.FOLDER]) == []
 
 

@@ -93,11 +93,15 @@ class Answer:
 
 class Asker:
     """Asks one engine at a time, which is started when it is needed, and ends with ``close``, with
-    this object, or with the program. From any thread: who comes second waits.
+    this object, or with the program. From any thread: who comes second waits. start: starts it;
+    otherwise it is that of ``python``.
     """
 
-    def __init__(self, listener: OnProgress | None = None, python: str | None = None) -> None:
-        self._listener, self._python = listener, python
+    def __init__(
+        self, listener: OnProgress | None = None, python: str | None = None,
+        start: Callable[[], Engine] | None = None,
+    ) -> None:  # fmt: skip
+        self._listener, self._start = listener, start or (lambda: Engine(python))
         #: Held over several requests that belong together.
         self.lock = threading.RLock()
         self._busy = self._ends = False
@@ -138,7 +142,7 @@ class Asker:
             self._busy, self._ends = True, False
             try:
                 if self._engine is None:
-                    self._engine = Engine(self._python)
+                    self._engine = self._start()
                     self._unlock = asking.any_password(self._engine.call)
                     self._end = weakref.finalize(self, self._engine.close_and_wait)
                 yield self._engine

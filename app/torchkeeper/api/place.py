@@ -168,7 +168,7 @@ class Place:
         with self._asker.lock:  # a bundle that is to be signed waits for that in the process
             answer = self._ask(
                 protocol.EXPORT, output=made, select=self._select(filter, python),
-                needs=with_needed, replace=replace, secrets=_sent(secrets),
+                needs=with_needed, replace=replace, secrets=told_secrets(secrets),
                 builders=carrying.builders(facts), sign=bool(key) and not self._machine,
                 also=others, mega=is_mega_cache(output),
             )  # fmt: skip
@@ -250,7 +250,7 @@ class Place:
             facts = self._maker(python)
         asked: bundles.CopyParams = {
             "place": self.name, "into": target.name, "select": self._select(filter, python),
-            "alone": not with_needed, "replace": replace, "secrets": _sent(secrets),
+            "alone": not with_needed, "replace": replace, "secrets": told_secrets(secrets),
             "builders": carrying.builders(facts),
         }  # fmt: skip
         if crosses:
@@ -309,7 +309,7 @@ class Place:
                 "An empty filter matches everything; an empty variable hardly means that.",
                 'Pass a filter; purge("size>=0") purges everything.',
             )
-        pythons = [self._python(one) for one in _several(verdicts_for)]
+        pythons = [self._python(one) for one in several_of(verdicts_for)]
         if stale:
             every = probes.everywhere(pythons, self._machine)
             if (refusal := every.refusal()) is not None:
@@ -369,7 +369,7 @@ class Place:
         from torchkeeper.client.recipes import files, sending, strange
 
         self._check_folder()
-        names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
+        names = [os.path.expanduser(os.fspath(one)) for one in several_of(recipes)]
         if not names:
             raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
         wired = files.wire(names)
@@ -570,7 +570,8 @@ def _given(python: Name | None) -> str | None:
     return None if python is None else os.path.expanduser(os.fspath(python))
 
 
-def _several(names: Name | Iterable[Name]) -> list[Name]:
+def several_of(names: Name | Iterable[Name]) -> list[Name]:
+    """One, or several."""
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
@@ -588,7 +589,8 @@ def _file(path: Name) -> str:
     return os.path.abspath(text)
 
 
-def _sent(secrets: Secrets) -> Sent | None:
+def told_secrets(secrets: Secrets) -> Sent | None:
+    """The same as an engine is told. Raises Error("wrong-usage")."""
     if secrets not in _SECRETS:
         choices = ", ".join(f'"{one}"' for one in _SECRETS)
         raise misuse(f"secrets cannot be {secrets!r}.", "", f"It is one of {choices}.")

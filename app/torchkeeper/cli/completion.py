@@ -144,6 +144,15 @@ def _profiles(prefix: str = "", **_: object) -> list[str]:
     return [*keeping.names(), *_files(prefix)]
 
 
+def _targets(**_: object) -> list[str]:
+    from torchkeeper.client.kept import hosts
+    from torchkeeper.placing.targets import LOCAL
+
+    some = hosts.hosts()
+    named = [*(one.group for one in some if one.group), *(one.machine for one in some)]
+    return list(dict.fromkeys([LOCAL, *named]))
+
+
 def _words(prefix: str = "", **given: object) -> list[str]:
     """Those of which an argument takes several, after those that are typed already."""
     before, comma, _ = prefix.rpartition(",")
@@ -156,6 +165,7 @@ _VALUES: dict[str, Values] = {
     "SERVER": lambda **_: [place for place in _known_places() if not scheme_of(place).local],
     **dict.fromkeys(("KEY", "KEY2"), _keys),
     "PROFILE": _profiles,
+    "TARGET": _targets,
     **dict.fromkeys(("COL,…", "WORD,…"), _words),
     "Q": _filters,
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from torchkeeper.cli import cells, contract, looking, output, signing, warming
+from torchkeeper.cli import cells, contract, looking, manifests, output, signing, warming
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.bundles import copied
 from torchkeeper.client.engines import far
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
         NodesResult,
     )
 
-_ON = "“local”, “ssh://host”, or a group of “torchkeeper hosts”"
+_ON = (
+    "“local”, “ssh://host”, a group of “torchkeeper hosts”, “slurm” or “slurm:PARTITION”, or a Ray "
+    "cluster as “http://HEAD:8265” or “ray://HEAD:10001”"
+)
 
 
 def add_warm(command: argparse.ArgumentParser) -> None:
@@ -53,21 +56,25 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     )
     add = many.add_argument
     add("--on", metavar="TARGET", nargs="+", action="extend", default=[], help="the machines that "
-        f"compile: {_ON}")  # fmt: skip
+        f"compile: {_ON}; with --dry-run “kubernetes:nvidia”, “kubernetes:cpu” and so on print "
+        "manifests of Jobs")  # fmt: skip
     output.flag(many, "--prove", "then run each variant on another node with only what the place "
                 "has, and measure; the exit status is 0 only if each finds all of it")  # fmt: skip
     add("--report", metavar="FILE", type=looking.path, help="write what came of it to a page of "
         "HTML")  # fmt: skip
     signing.add_key(command, "--sign")
+    manifests.add_options(many)
     add("--state", metavar="DIR", type=looking.path, help="the folder in which is kept what is "
         "done; by default one of yours for each place")  # fmt: skip
 
 
 def warm(args: argparse.Namespace) -> int:
     """torchkeeper warm, on this machine alone or on many."""
+    if cluster := [one for one in args.on if manifests.is_one(one)]:
+        return manifests.show(args, cluster)
     if args.on:
         return _on_many(args)
-    for name in ("prove", "report", "key", "state"):
+    for name in ("prove", "report", "key", "state", "image", "secret"):
         if getattr(args, name):
             option = "sign" if name == "key" else name
             raise output.misuse(f"--{option} needs --on.", "", f"A TARGET is {_ON}.")

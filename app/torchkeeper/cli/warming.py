@@ -79,13 +79,18 @@ def _limit(text: str) -> float:
     return seconds
 
 
+def _into(text: str) -> str:
+    """A place, or a volume of Kubernetes, which is for --on alone."""
+    return text if text.startswith("pvc:") else looking.place(text)
+
+
 def add_warm(command: argparse.ArgumentParser) -> None:
     about = "Compile what recipes say into a place, one variant of their matrix after another, so\n"
     output.describe(command, f"{about}that programs find it there.", _EXAMPLES)
     add = command.add_argument
     add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
         "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
-    add("--into", metavar="PLACE", type=looking.place, required=True, help="the cache folder to "
+    add("--into", metavar="PLACE", type=_into, required=True, help="the cache folder to "
         "fill; ssh://HOST/PATH is one on another machine")  # fmt: skip
     add("--jobs", metavar="N", type=_jobs, help="the number of variants at a time, as "
         "far as cores and memory allow; by default one")  # fmt: skip

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchkeeper.client.engines import far
-from torchkeeper.client.kept import hosts, protected, whole
+from torchkeeper.client.kept import protected, whole
 from torchkeeper.client.recipes import strange
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.fleet import report
+from torchkeeper.placing import targets
 from torchkeeper.placing.targets import LOCAL
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.ssh import SCHEME
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.fleet import FleetParams
@@ -65,17 +65,7 @@ def check(job: Job) -> None:
 
 def machines(on: Sequence[str]) -> list[str]:
     """The machines of targets, as far as their names tell: "" is this one. Raises UserError."""
-    found: list[str] = []
-    for name in on or [LOCAL]:
-        if name == LOCAL:
-            found.append("")
-        elif name.startswith(SCHEME):
-            found += hosts.named(name)
-        elif ":" in name or "/" in name:
-            found.append(name)
-        else:
-            found += hosts.of_group(name)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(one for name in on or [LOCAL] for one in targets.machines(name)))
 
 
 def stranger(recipes: Sequence[str | SentRecipe], on: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def keep(folder: str, nodes: Sequence[NodeFinding]) -> None:
         whole.write(os.path.join(folder, _FILE), {**_kept(folder), **there})
 
 
-def _kept(folder: str) -> dict[str, Any]:
+def _kept(folder: str) -> Mapping[str, object]:
     try:
         found = json.loads(whole.read(os.path.join(folder, _FILE), _MOST))
     except (OSError, ValueError, RecursionError):

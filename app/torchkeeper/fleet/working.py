@@ -18,9 +18,9 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.fleet.cells import Cell, Place, can
 from torchkeeper.placing.target import Lost
 
-#: Seconds that a unit should take, and cells that it has at most, while nobody knows how long one
-#: takes and ever.
-UNIT, FEW, MOST = 60.0, 8, 200
+#: Seconds that a unit should take at most and at least, and cells that it has at most, while nobody
+#: knows how long one takes and ever.
+UNIT, LEAST, FEW, MOST = 60.0, 10.0, 8, 200
 #: Tries of a cell, each on another node; losses of a node in a row, after which it is given up, and
 #: seconds until it is tried again after each.
 TRIES, LOSSES, AGAIN = 2, 3, (1.0, 5.0, 15.0)
@@ -60,8 +60,8 @@ class Work:
         #: What waits, by its kind and its group: the longest group first, as what is last should be
         #: short.
         self._groups = dict[str, dict[str, deque[Waiting]]]()
-        #: Units that run, and cells that are neither done nor failed for good.
-        self._running = self._left = 0
+        #: Units that run, cells that are neither done nor failed for good, and those that wait.
+        self._running = self._left = self._queued = 0
         self._gone = set[str]()
         #: Seconds that cells took, and how many.
         self._spent, self._done = 0.0, 0
@@ -160,10 +160,11 @@ class Work:
         """Have a cell wait, before the others of its group."""
         groups = self._groups.setdefault(one.cell.kind, {})
         groups.setdefault(one.cell.group, deque()).appendleft(one)
+        self._queued += 1
 
     def _take(self, place: Place) -> list[Waiting]:
         slots = sum(one.node.slots for one in self._places if one.name not in self._gone)
-        most = self._most(-(-self._left // max(slots, 1)))
+        most = self._most(max(slots, 1))
         for exact in (True, False):
             for kind in (place.kind, ""):
                 groups = self._groups.get(kind, {})
@@ -176,6 +177,7 @@ class Work:
                     if not group:
                         del groups[name]
                     if taken:
+                        self._queued -= len(taken)
                         return taken
         return []
 
@@ -188,9 +190,12 @@ class Work:
         rest = (x for x in self._places if x.name not in self._gone and can(one.cell, x))
         return not exact and not any(self._prefers(one.cell, x) for x in rest)
 
-    def _most(self, share: int) -> int:
-        """How many cells a unit has, of a node's fair share."""
+    def _most(self, slots: int) -> int:
+        """How many cells a unit has. At first each worker has its share of all; later half of its
+        share of what waits, so that all end at about the same time, and none starts for nothing.
+        """
         if not self._done:
-            return max(1, min(share, FEW))
+            return max(1, min(-(-self._left // slots), FEW))
         each = max(self._spent / self._done, 1e-3)
+        share = max(-(-self._queued // (2 * slots)), round(LEAST / each))
         return max(1, min(share, round(UNIT / each), MOST))

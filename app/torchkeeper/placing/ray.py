@@ -69,6 +69,8 @@ class Ray(Target):
             while True:
                 if (heard := get()) is None:
                     continue
+                if "lost" in heard.said and job.lost:
+                    raise Lost(job.lost)
                 if heard.said.get("end"):
                     return sorted(found, key=lambda one: (one.get("name", ""), one.get("node", "")))
                 found.append(heard.said)
@@ -168,7 +170,6 @@ class _Talk:
             try:
                 self._say(one.lines, heard)
             except WireError as e:
-                self._job.tell({"stop": self._ident, "force": True}, waits=False)
                 raise self._lost(
                     tr("Its engine does not speak the expected protocol: {why}.", why=e)
                 ) from e
@@ -239,4 +240,3 @@ class _Talk:
                     break
             if come != size or digest.hexdigest() != wanted:
                 raise self._lost(tr("Its bundle came otherwise than it was sent."))
-        self._job.tell({"done": self._ident}, waits=False)

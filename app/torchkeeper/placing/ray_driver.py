@@ -37,7 +37,7 @@ LOOK, BEAT = 0.1, 5.0
 #: Seconds between two words of a unit, and those that an engine has to end.
 WORD, END = 0.2, 20.0
 #: Empty lines at the end of a file of lines.
-PADS = 5
+PADS = 10
 #: What Ray says which devices a task has by.
 DEVICES = (
     "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
@@ -103,8 +103,10 @@ def work(unit: Any, sent: dict[str, list[Any]]) -> Iterator[Any]:
                     yield data
             yield {"made": size, "sha256": made.hexdigest()}
         engine.stdin.close()
-        code = engine.wait(END)
-        logger.join(END)
+        code = -1  # one that does not end has answered
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = engine.wait(END)
+            logger.join(END)
         yield {"ended": code, "log": [line[:1000] for line in log][-5:]}
     finally:
         if engine is not None:
@@ -145,8 +147,10 @@ def _told(engine: Any, asked: Any, stop: str) -> Iterator[Any]:
         engine.stdin.write(json.dumps(asked).encode() + b"\n")
         engine.stdin.flush()
     lines, size, stopped, since = [], 0, False, time.monotonic()
-    answered = False
+    answered, node = False, os.getppid()
     while not answered:
+        if os.getppid() != node:
+            raise ChildProcessError("Ray has ended on this node")  # its own processes may go on
         with contextlib.suppress(queue.Empty):
             line = said.get(timeout=WORD)
             lines.append(line if line.endswith(b"\n") else line + b"\n")
@@ -247,6 +251,7 @@ class Driver:
         elif "stop" in told:
             self.stop(told["stop"], told["force"])
         elif "done" in told:
+            self.stop(told["done"], True)  # whoever asked has heard enough of it
             for name in os.listdir(self.folder):
                 if name.startswith(f"made.{told['done']}."):
                     os.unlink(os.path.join(self.folder, name))
@@ -269,14 +274,15 @@ class Driver:
 
     async def follow(self, ident: int, unit: Any) -> None:
         """Put a unit on its node, and say what comes of it."""
-        files, count = {one: self.sent[one] for one in unit["ends"]}, 0
-        where = NodeAffinitySchedulingStrategy(unit["node"], soft=False)
-        task = ray.remote(work).options(
-            num_returns="streaming", max_retries=0, scheduling_strategy=where,
-            num_cpus=unit["cpus"], num_gpus=unit["gpus"], name="torchkeeper",
-        )  # fmt: skip
-        made = self.units[ident] = task.remote(unit, files)
+        count = 0
         try:
+            files = {one: self.sent[one] for one in unit["ends"]}
+            where = NodeAffinitySchedulingStrategy(unit["node"], soft=False)
+            task = ray.remote(work).options(
+                num_returns="streaming", max_retries=0, scheduling_strategy=where,
+                num_cpus=unit["cpus"], num_gpus=unit["gpus"], name="torchkeeper",
+            )  # fmt: skip
+            made = self.units[ident] = task.remote(unit, files)
             async for ref in made:
                 item = await ref
                 if isinstance(item, bytes):

@@ -22,8 +22,8 @@ from torchkeeper.client.words.tongue import tr
 PORT = 8265
 #: Seconds that a connection may be silent, and that a Ray of here has to find a cluster.
 SILENCE, FINDING = 30.0, 60.0
-#: Bytes of an answer, and of a line of what is followed.
-_ANSWER, _LINE = 1 << 20, (1 << 20) + 1
+#: Bytes of an answer.
+_ANSWER = 1 << 20
 #: Says where the dashboard of a cluster is, in a process that has Ray.
 _FIND = (
     "import sys, ray; found = ray.init(sys.argv[1], logging_level='ERROR', log_to_driver=False); "
@@ -92,18 +92,6 @@ class Server:
             raise Refused(200, tr("Its answer is not an object."))
         return found
 
-    def follow(self, path: str) -> Iterator[bytes]:
-        """The lines of an answer, as they come. Raises Away and Refused."""
-        with self._answer("GET", path) as answer:
-            while True:
-                with _away():
-                    line = answer.readline(_LINE + 1)
-                if len(line) > _LINE:
-                    raise Refused(answer.status, tr("It sends more than expected."))
-                if not line.endswith(b"\n"):
-                    raise Away(tr("The connection was closed."))
-                yield line
-
     @contextlib.contextmanager
     def _answer(self, method: str, path: str, body: bytes = b"") -> Iterator[HTTPResponse]:
         headers = {"Content-Type": "application/json"} if body[:1] == b"{" else {}
@@ -138,12 +126,10 @@ def _away() -> Iterator[None]:
         raise Away(printable(str(e) or type(e).__name__, 500)) from e
 
 
-def log(node: str, name: str, *, follow: float = 0.0) -> str:
-    """The path of a file among a node's logs; follow: seconds between two looks for more."""
+def log(node: str, name: str) -> str:
+    """The path of a file among a node's logs."""
     asked = {"node_id": node, "filename": name, "lines": "-1", "timeout": "600"}
-    if follow:
-        asked["interval"] = str(follow)
-    return f"/api/v0/logs/{'stream' if follow else 'file'}?{urlencode(asked)}"
+    return f"/api/v0/logs/file?{urlencode(asked)}"
 
 
 def package(name: str) -> str:

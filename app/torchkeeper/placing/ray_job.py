@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import queue
 import secrets
@@ -27,8 +26,10 @@ from torchkeeper.placing.ray_http import Away, Refused, Server, log, package
 from torchkeeper.placing.target import Lost
 
 #: Bytes of a part of a file that goes; messages that the driver has not taken yet; bytes of files
-#: that it keeps although no unit needs them; lines of an engine at a time.
-PART, _WINDOW, _KEPT, _LINES = 8 << 20, 6, 2 << 30, 1 << 16
+#: that it keeps although no unit needs them; lines of an engine at a time; bytes of what it says.
+PART, _WINDOW, _KEPT, _LINES, _MOST = 8 << 20, 6, 2 << 30, 1 << 16, 8 << 20
+#: Seconds between two looks at what it says, while it says something, and at most.
+_SOON, _LATE = 0.1, 0.5
 #: Seconds between two looks, and two words that we are alive; seconds for which a cluster that is
 #: away is waited for, that a job has to begin, and to end.
 TURN, _BEAT, PATIENCE, _BEGIN, _END = 0.2, 20.0, 90.0, 180.0, 30.0
@@ -143,30 +144,29 @@ class Job:
     # What it says.
 
     def _listen(self) -> None:
-        number, seen = 0, 0
+        number, at, pause = 0, 0, _SOON
         heard = spoke = time.monotonic()
         while self.lost is None:
-            path = log(self._node, f"{self.name}/said.{number}", follow=0.1)
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LATE)
             try:
-                for at, one in enumerate(groups(self._server.follow(path))):
-                    heard = time.monotonic()
-                    if at >= seen:
-                        seen = at + 1
-                        self._hear(one)
-                    if heard - spoke > _BEAT:
-                        spoke = heard
-                        self._server.ask("PUT", package(f"{self.name}-alive"), b"1")
+                path = log(self._node, f"{self.name}/said.{number}")
+                for one, end in groups(self._server.ask("GET", path, most=_MOST), at):
+                    at, heard, pause = end, time.monotonic(), _SOON
+                    self._hear(one)
                     if one.said.get("more"):
                         self.tell({"read": number}, waits=False)
-                        number, seen = number + 1, 0
-                    if self.lost or not seen:
+                        number, at = number + 1, 0
                         break
+                if heard - spoke > _BEAT:
+                    spoke = heard
+                    self._server.ask("PUT", package(f"{self.name}-alive"), b"1")
             except Lost:
                 pass  # it was said to all
             except WireError as e:
                 self._lose(tr("It does not say what is expected: {why}.", why=e))
             except (Away, Refused) as e:
-                if self._over.wait(TURN):
+                if self._over.is_set():
                     self._lose(tr("It was closed."))
                 elif why := self._ended():
                     self._lose(why)
@@ -292,6 +292,8 @@ class Job:
             yield ident, get
         finally:
             del self._waiting[ident]
+            with contextlib.suppress(Lost):
+                self.tell({"done": ident}, waits=False)
 
     def part(self, name: str) -> bytes:
         """A file of it, of PART bytes at most. Raises Lost."""
@@ -308,31 +310,43 @@ class Job:
         raise Lost(self.lost)
 
     def end(self) -> None:
-        """Nothing of it goes on in the cluster, and no file stays."""
+        """Nothing of it goes on in the cluster, and no file stays. Waits, but for no cluster that
+        is away: there it ends after ALONE seconds.
+        """
+        begun = self._ready.is_set() and self.lost is None
         with contextlib.suppress(Lost):
-            if self._ready.is_set():
+            if begun:
                 self.tell({"end": True}, waits=False)
         self._over.set()
         if self._listener.ident:
             self._listener.join(_END)
-        late = time.monotonic() + _END
+        late = time.monotonic() + _END * begun
         with contextlib.suppress(Away, Refused):
-            if not self._ready.is_set():
-                self._server.json("POST", f"/api/jobs/{self.name}/stop")
-            while not self._ended() and time.monotonic() < late:
+            while self._runs():
+                if time.monotonic() > late:
+                    self._server.json("POST", f"/api/jobs/{self.name}/stop")
+                    break
                 time.sleep(TURN)
-            if time.monotonic() >= late:
-                self._server.json("POST", f"/api/jobs/{self.name}/stop")
+
+    def _runs(self) -> bool:
+        """Raises Away and Refused."""
+        told = self._server.json("GET", f"/api/jobs/{self.name}")
+        return told.get("status") in ("PENDING", "RUNNING")
 
 
-def groups(lines: Iterable[bytes]) -> Iterator[Heard]:
-    """What is said, of the lines that come. Raises WireError, and what these raise."""
-    every = iter(lines)
-    for line in every:
-        said = decode(line)
+def groups(data: bytes, at: int = 0) -> Iterator[tuple[Heard, int]]:
+    """What is said from there on, and where each ends; not what has not come whole. Raises
+    WireError.
+    """
+    while (end := data.find(b"\n", at) + 1) > 0:
+        said = decode(data[at:end])
         if why := misfit(Said, said, "line"):
             raise WireError(why)
         count = cast("Said", said).get("lines", 0)
         if not 0 <= count <= _LINES:
             raise WireError("too many lines at a time")
-        yield Heard(cast("Said", said), list(itertools.islice(every, count)))
+        *lines, rest = data[end:].split(b"\n", count)
+        if len(lines) < count:
+            return
+        at = len(data) - len(rest)
+        yield Heard(cast("Said", said), [line + b"\n" for line in lines]), at

@@ -10,6 +10,7 @@ a pickle what comes from there.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shlex
 import subprocess
@@ -58,12 +59,14 @@ class Slurm(Target):
                 remedy=tr("Give one, such as slurm:gpu; “sinfo” lists them."),
                 code="target-unknown",
             )
-        self._lock, self._looking = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         self._shared: Shared | None = None
         self._probed = dict[tuple[object, ...], tuple[Env | None, UserError | None]]()
         self._rows = dict[str, sinfo.Row]()
-        #: When Slurm was asked of all jobs, and of each the state, and why so.
-        self._jobs: tuple[float, Mapping[str, tuple[str, str]] | None] = (0.0, None)
+        #: When Slurm was asked of all jobs, and of each the state, and why so; when it was asked
+        #: at last, infinity while it is.
+        self._jobs: tuple[float, Mapping[str, tuple[str, str]]] = (0.0, {})
+        self._looked = 0.0
 
     def nodes(self) -> list[Node]:
         python, rows = self._python or interpreters.chosen(None), self.look()
@@ -130,13 +133,15 @@ class Slurm(Target):
 
     def run(self, node: Node, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
         shared = self._folder()
-        asked, job, told = Asked(shared, unit), "", None
+        asked, job, done = Asked(shared, unit), "", False
         try:
             job = self._submit(node, shared, asked)
-            told = self._follow(job, asked, heard, stop)
-            return asked.result(told)
+            result = asked.result(self._follow(job, asked, heard, stop))
+            done = True
+            return result
         finally:
-            if job and told is None:
+            # One that has ended may have been put back into the queue.
+            if job and not done:
                 with contextlib.suppress(Lost):
                     _tool("scancel", job)
             asked.close()
@@ -183,10 +188,14 @@ class Slurm(Target):
             before = asked.heard
             if (told := asked.hear(heard)) is not None:
                 return told
-            now, (state, why) = time.monotonic(), self._state(job, begun)
+            now = time.monotonic()
+            begun = now if asked.heard and not before else begun
+            state, why = self._state(job, begun)
             turn = _TURNS[0] if asked.heard > before else min(turn * 1.5, _TURNS[1])
             if asked.heard > before or state in _WAITING:
                 news = now
+            if state == "PENDING" and asked.heard:
+                raise lost(tr("The job was put back into the queue."), why)
             if stop.is_set() and not stopped:
                 stopped = now
                 if not asked.heard and state != "RUNNING":
@@ -202,21 +211,28 @@ class Slurm(Target):
             (time.sleep if stopped else stop.wait)(turn)
 
     def _state(self, job: str, since: float) -> tuple[str, str]:
-        """What Slurm says of a job, and why; "" where it cannot be asked, or was not since."""
-        assert self._shared
-        with self._looking:
-            if (at := time.monotonic()) - self._jobs[0] > _LOOKS:
-                self._jobs = at, None
-                # Its controller may be away; jobs go on without it.
-                with contextlib.suppress(Lost):
-                    asked = ("-h", "-t", "all", "-o", "%i|%T|%r", "-n", self._shared.name)
-                    lines = _tool("squeue", *asked).splitlines()
-                    parts = [(*line.split("|", 2), "", "")[:3] for line in lines]
-                    self._jobs = at, {one: (state, printable(why)) for one, state, why in parts}
+        """What Slurm says of a job, and why; "" where it has not said anything since. Does not
+        wait: its controller may be away, and jobs go on without it.
+        """
+        with self._lock:
             at, jobs = self._jobs
-        if at <= since or jobs is None:
+            if self._shared and time.monotonic() - max(at, self._looked) > _LOOKS:
+                self._looked = math.inf
+                threading.Thread(
+                    target=self._ask_all, args=(self._shared.name,), daemon=True
+                ).start()
+        if at <= since:
             return "", ""
         return jobs.get(job, ("GONE", tr("Slurm knows nothing of it any more.")))
+
+    def _ask_all(self, name: str) -> None:
+        """Ask Slurm of all jobs."""
+        at = time.monotonic()
+        with contextlib.suppress(Lost):
+            lines = _tool("squeue", "-h", "-t", "all", "-o", "%i|%T|%r", "-n", name).splitlines()
+            parts = [(*line.split("|", 2), "", "")[:3] for line in lines]
+            self._jobs = at, {one: (state, printable(why)) for one, state, why in parts}
+        self._looked = time.monotonic()
 
     def close(self) -> None:
         with self._lock:

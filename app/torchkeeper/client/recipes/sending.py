@@ -56,7 +56,7 @@ def digest(recipes: Sequence[str | SentRecipe], folder: str) -> str:
     """A hash of the files of a folder that recipes in it need. Raises UserError."""
     mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
     made = hashlib.sha256()
-    for path in sorted({*_modules(folder), *_named(folder, mine)}):
+    for path in sorted(needed(folder, mine)):
         file = os.path.join(folder, path)
         with failing_as("recipe-unreadable", file=file), open(file, "rb") as source:
             contents = hashlib.file_digest(source, "sha256").digest()
@@ -66,7 +66,7 @@ def digest(recipes: Sequence[str | SentRecipe], folder: str) -> str:
 
 def _pack(zipped: zipfile.ZipFile, name: str, folder: str, recipes: Sequence[SentRecipe]) -> None:
     zipped.writestr(f"{name}/", b"")
-    size, paths = 0, list(dict.fromkeys([*_modules(folder), *_named(folder, recipes)]))
+    size, paths = 0, needed(folder, recipes)
     for path in paths:
         file = os.path.join(folder, path)
         with failing_as("recipe-unreadable", file=file):
@@ -75,6 +75,11 @@ def _pack(zipped: zipfile.ZipFile, name: str, folder: str, recipes: Sequence[Sen
                 about = {"folder": folder, "most": say.size(_MOST_BYTES), "files": _MOST_FILES}
                 raise user_error("recipe-folder-large", about)
             zipped.write(file, f"{name}/{path}")
+
+
+def needed(folder: str, recipes: Sequence[SentRecipe]) -> list[str]:
+    """The files that recipes in a folder need, by their paths in it."""
+    return list(dict.fromkeys([*_modules(folder), *_named(folder, recipes)]))
 
 
 def _modules(folder: str) -> Iterator[str]:

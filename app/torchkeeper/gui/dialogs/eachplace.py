@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import CompareParams, CompareResult
 
 #: Rows that are seen at once; columns of what is new, and of what is there.
-_ROWS, _NEW, _THERE = 4, 5, 6
+_ROWS, _NEW, _THERE = 4, 4, 5
 _OUTCOMES: tuple[Literal["new", "there"], ...] = ("new", "there")
 
 
@@ -50,10 +50,10 @@ class EachPlace(QWidget):
         self.box = QCheckBox(self.tr("Each cache to its own &place"))
         self.box.toggled.connect(self._turn)
         names = self.tr("Cache"), self.tr("Folder"), self.tr("Why")
-        headings = [*names, self.tr("Entries"), self.tr("Size"), self.tr("New"), self.tr("There")]
+        headings = [*names, self.tr("Entries"), self.tr("New"), self.tr("There")]
         self.table = lists.Table(self.tr("Where each cache goes"), headings)
-        lists.columns(self.table, (88, 0, 200, 60, 72, 52, 52), 1)
-        lists.right(self.table, (3, 4, _NEW, _THERE))
+        lists.columns(self.table, (88, 0, 160, 60, 52, 56), 1)
+        lists.right(self.table, (3, _NEW, _THERE))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.hide()
         self.setLayout(forms.column(self.box, self.table))
@@ -192,10 +192,10 @@ class EachPlace(QWidget):
             return
         for row in self.rows:
             texts = row["cache"], printable(row["into"] or "–", 4096), homes.why(row)
-            size = f"{row['entries']:,}", say.size(row["bytes"])
+            count = f"{row['entries']:,}"
             news = self.compared.get(row["cache"])
-            told = ["", ""] if news is None else [f"{count:,}" for count in news]
-            item = lists.line([*texts, *size, *told], numbers=(3, 4, _NEW, _THERE), tips=(1, 2))
+            told = ["", ""] if news is None else [f"{n:,}" for n in news]
+            item = lists.line([*texts, count, *told], numbers=(3, _NEW, _THERE), tips=(1, 2))
             item.setDisabled(not row["into"])
             self.table.addTopLevelItem(item)
         self.table.setFixedHeight(36 + 26 * min(max(len(self.rows), 1), _ROWS))

@@ -196,6 +196,13 @@ class Job:
         undoable = self.traits.undoable or self.result.get("undid") == "import"
         return self.result.get("receipt") if undoable and self.place else None
 
+    @staticmethod
+    def undo_title(of: Job | None) -> str:
+        """What the undo of a job is called, or that of whatever was last; {} is the place."""
+        if of is None:
+            return _tr("Undo in {}")
+        return _tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
+
     @property
     def did(self) -> str:
         """What is undone of it, in a word or two."""

@@ -328,8 +328,7 @@ class Operations(QObject):
         asked: Asked = {"portable": portable, "files": list(files)}
         machine, start = far.machine_of(into), Start(protocol.IMPORT, params)
         header = False
-        if there:
-            self._sent.append(there)
+        self._sent += [there] if there else []
         if named is not None and not machine:
             asked["python"] = named.python
             header = any(about.claims["unportable"] for about in abouts)
@@ -424,24 +423,19 @@ class Operations(QObject):
 
     def undo(self, place: str, of: Job | None = None) -> Job:
         """Undo the last purge or import, or what a job has done."""
-        receipt = of.result.get("receipt") if of is not None else None
-        params: dead.UndoParams = {"place": place, "receipt": receipt}
-        title = self.tr("Undo in {}")
-        if of is not None:
-            title = self.tr("Undo import into {}" if of.traits.fills else "Undo purge of {}")
-        title = title.format(short(place))
-        return self._begin(title, place, Start(protocol.UNDO, params), {"receipt": receipt})
+        asked: Asked = {"receipt": of.result.get("receipt") if of is not None else None}
+        title, start = Job.undo_title(of), Start(protocol.UNDO, {"place": place, **asked})
+        return self._begin(title.format(short(place)), place, start, asked)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        params: dead.EmptyTrashParams = {"place": place}
         title = self.tr("Empty trash of {}").format(short(place))
-        return self._begin(title, place, Start(protocol.EMPTY_TRASH, params))
+        return self._begin(title, place, Start(protocol.EMPTY_TRASH, {"place": place}))
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``guard.recover``."""
-        params: dead.RecoverParams = {"place": place, "insisted": insisted}
         title = self.tr("Complete what was cut off in {}").format(short(place))
+        params = {"place": place, "insisted": insisted}
         return self._begin(title, place, Start(protocol.RECOVER, params))
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:

@@ -5,7 +5,7 @@ from torchkeeper.client.words.catalogue.words import Words
 WORDS: dict[str, Words] = {
     "target-unknown": Words(
         "“{target}” is no target.",
-        "A target is “local”, “ssh://host”, or a group of hosts.",
+        "A target is “local”, “ssh://host”, a group of hosts, “slurm”, or a Ray cluster.",
         "“torchkeeper hosts” lists your groups.",
     ),
     "fleet-lacks": Words(
