@@ -309,8 +309,7 @@ QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.lin
     selection-color: {s.on_accent}; }}
 QPushButton[link="true"]:focus, QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{
     border: 1px solid {s.accent}; }}
-QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }}
-QCheckBox {{ spacing: 8px; }}
+QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }} QCheckBox {{ spacing: 8px; }}
 QTreeView::indicator, QListView::indicator, QCheckBox::indicator {{
     border: 1px solid {s.muted}; border-radius: 4px; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; background: {s.base}; }}

@@ -6,14 +6,12 @@ import os
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWhatsThis, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
-from torchkeeper.artifacts.vllm import has_ranks, rank_of
 from torchkeeper.client.words.found import become_of
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
@@ -52,8 +50,6 @@ _TOTALS_MS = 40
 #: long at the latest.
 _LATER_MS = 60
 _AT_LATEST_MS = 500
-#: Rows that are looked at for ranks.
-_FIRST = 2000
 
 
 class Window(Shell):
@@ -160,8 +156,7 @@ class Window(Shell):
             "compare-nearest": lambda: self.flows.comparing.compare_nearest,
             "compare-as-a": lambda: partial(self.flows.comparing.compare_as, "A"),
             "compare-as-b": lambda: partial(self.flows.comparing.compare_as, "B"),
-            "fleet-warm": lambda: self.more.warm_fleet,
-            "add-target": lambda: self.more.add_target,
+            "fleet-warm": lambda: self.more.warm_fleet, "add-target": lambda: self.more.add_target,
             "remove-target": lambda: self.more.remove_target,
             "warm": lambda: self.flows.warm, "verify": lambda: self.flows.verify,
             "prepare": lambda: self.flows.prepare, "copy-to": lambda: self.flows.copy,
@@ -451,8 +446,7 @@ class Window(Shell):
 
     def _use_columns(self, place: str) -> None:
         """Have the table show what there is to say in a place, by its path or its first rows."""
-        first = islice(self.entries.every_row, _FIRST)
-        ranked = has_ranks(place) or any(rank_of(row.entry.path).name for row in first)
+        ranked = summary.ranked(place, self.entries)
         self.columns.use(scheme_of(place).keeps_times, ranked)
 
     def show_page(self, ident: str) -> QWidget:

@@ -171,3 +171,12 @@ def machine_of(request: Request) -> str:
         return ""
     also = _ALSO.get(request.op, ())
     return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *also))
+
+
+def engine_of(request: Request, machine: str, nice: int) -> Engine:
+    """An engine for a request, started on its machine."""
+    if traits(request.op).at_home:
+        from torchkeeper.fleet.engine import FleetEngine  # few windows have a fleet
+
+        return FleetEngine(request.python)
+    return Engine(request.python or machine or None, nice=nice)

@@ -25,6 +25,7 @@ from torchkeeper.gui.background.requests import (
     Asked,
     Line,
     Request,
+    engine_of,
     machine_of,
     servers_of,
     ways_of,
@@ -362,12 +363,7 @@ class Worker(QObject):
             raise UserError(what, why, "Ask for a new plan.", code="engine-gone")
         if request.shared and self._ahead is not None and not machine:
             return self._take_over(self._ahead)
-        if protocol.traits(request.op).at_home:
-            from torchkeeper.fleet.engine import FleetEngine
-
-            return self._line_of(FleetEngine(request.python), shared=False, aside=False)
-        nice = 0 if request.shared else NICE
-        engine = Engine(request.python or machine or None, nice=nice)
+        engine = engine_of(request, machine, 0 if request.shared else NICE)
         return self._line_of(engine, request.shared, request.aside)
 
     def _take_over(self, ahead: Ahead) -> Line:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import COMPARED, COUNTS, Entry, tally
+from torchkeeper.artifacts.vllm import has_ranks, rank_of
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.places.listing import Listing
@@ -218,3 +219,13 @@ def comparable(selected: Sequence[Entry]) -> int:
 
         fitting = len(selected) == 2 and all(map(is_key, selected))
     return len(selected) if fitting and not any(entry.broken for entry in selected) else 0
+
+
+#: Rows that are looked at for ranks.
+_FIRST = 2000
+
+
+def ranked(place: str, entries: EntriesModel) -> bool:
+    """Whether a place has ranks of vLLM, by its path or its first rows."""
+    first = islice(entries.every_row, _FIRST)
+    return has_ranks(place) or any(rank_of(row.entry.path).name for row in first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
@@ -13,7 +13,6 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import runs
-from torchkeeper.client.recipes import sending
 from torchkeeper.client.words import outcomes, preparing
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
@@ -25,9 +24,9 @@ from torchkeeper.gui.jobs.bundles import About, Naming, Signing, Step, Steps, Va
 from torchkeeper.gui.jobs.crossing import Carried
 from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
+from torchkeeper.gui.jobs.starting import Ask, Start, Warm, called, recipes_of, short
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
-from torchkeeper.gui.pages.recipes import known as known_recipes
-from torchkeeper.gui.places.model import Place, host_of
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.verdicts.environments import Environment
 from torchkeeper.stores.names import scheme_of
 
@@ -38,38 +37,13 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.fleet import FleetParams
     from torchkeeper.engine.messages.places import TtlParams
 
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
 _SENT = ("device", "threads", "portable", "limit_s", "jobs")
 #: What a bundle holds is placed in this folder of a job's own.
 _TARGET = "target"
-
-
-#: The request that a job is, with more parameters.
-_Ask = Callable[[Values], Steps[Values]]
-
-
-def _asked(_: Job, ask: _Ask) -> Steps[Values]:
-    """What a job does that is its request alone."""
-    return (yield from ask({}))
-
-
-class _Start(NamedTuple):
-    """How a job is asked for. keep: whether the engine stays until the job has ended. kind: the
-    operation that it is as a whole, where that is not ``op``. steps: all that it does, the request
-    among it.
-    """
-
-    op: str
-    params: Mapping[str, object]
-    python: str | None = None
-    engine_of: int | None = None
-    hold: tuple[tuple[str, str], ...] = ()
-    before: tuple[tuple[str, Mapping[str, object]], ...] = ()
-    keep: bool = False
-    kind: str = ""
-    steps: Callable[[Job, _Ask], Steps[Values]] = _asked
 
 
 class Operations(QObject):
@@ -88,13 +62,13 @@ class Operations(QObject):
         super().__init__(parent)
         self._engines, self._jobs = engines, jobs
         self._tickets: dict[int, int] = {}
-        self._waiting: list[tuple[Job, _Start]] = []
+        self._waiting: list[tuple[Job, Start]] = []
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
         #: Files that were sent ahead to a machine, once for each job that they are for.
         self._sent: list[Mapping[str, str]] = []
         #: How the jobs that can be done once more were asked for.
-        self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
+        self._starts: WeakKeyDictionary[Job, tuple[Start, Asked]] = WeakKeyDictionary()
         #: The words of the programs that were begun here; and the machines that are connected.
         self._lines: WeakKeyDictionary[Job, Sequence[str]] = WeakKeyDictionary()
         self._connected = set[str]()
@@ -118,12 +92,12 @@ class Operations(QObject):
         """
         asked: Asked = options.copy() if options else {}
         params = {name: one for name, one in asked.items() if name in _SENT}
-        title = self.tr("Warm {}").format(_short(into))
+        title = self.tr("Warm {}").format(short(into))
         profile, machine = asked.get("profile", ""), far.machine_of(into)
         if profile:
             title = self.tr("{} with {}").format(title, printable(profile, 64))
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             more: Values = {}
             if profile:
                 # Who reads what a job was asked for finds no password.
@@ -131,7 +105,7 @@ class Operations(QObject):
             told = yield from self._recipes(job, recipes, machine, warm)
             return (yield from ask({**more, **told}))
 
-        start = _Start(protocol.WARM, {"into": into, **params}, python=python, steps=steps)
+        start = Start(protocol.WARM, {"into": into, **params}, python=python, steps=steps)
         asked |= {"python": python, "recipes": list(recipes), "then": then, "warm": warm}
         return self._begin(title, into, start, asked)
 
@@ -143,31 +117,21 @@ class Operations(QObject):
         and python: that of each node. again: also what was proven only in part. here: the
         interpreter of this machine, where no other is named.
         """
-        more = {x: options.get(x) for x in ("prove", "slots", "python") if options.get(x)}
-        params = {"on": list(on), "into": into, "again": again, **more}
+        params: FleetParams = {"on": on, "into": into, "again": again}
+        params["prove"], params["slots"] = bool(options.get("prove")), options.get("slots")
+        params["python"] = options.get("python")
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
             return (yield from ask(told))
 
-        title = self.tr("Warm {} on several machines").format(_short(into))
-        start = _Start(protocol.FLEET, params, python=here, steps=steps)
+        title = self.tr("Warm {} on several machines").format(short(into))
+        start = Start(protocol.FLEET, params, python=here, steps=steps)
         asked: Asked = {**options, "recipes": list(recipes), "on": list(on)}
         return self._begin(title, into, start, asked)
 
-    def _recipes(
-        self, job: Job, recipes: Sequence[str], machine: str,
-        warm: Sequence[tuple[str, str]] | None = None,
-    ) -> Steps[Values]:  # fmt: skip
-        """What the recipes are now; for another machine, where what they need is then."""
-        known: known_recipes.Wired = yield self._look(known_recipes.wire, list(recipes), warm)
-        job.asked["paths"], job.asked["before"] = known.paths, known.before
-        told: Values = {"recipes": known.recipes, "only": known.only}
-        if not machine:
-            return told
-        what = machine, known.recipes, self._carried.of(job)
-        there: Values = yield self._look(sending.send, *what)
-        return {**told, **there}
+    def _recipes(self, job: Job, of: Sequence[str], at: str, warm: Warm = None) -> Steps[Values]:
+        return recipes_of(job, of, at, warm, self._look, self._carried.of(job))
 
     def follow(self, machine: str, one: Past, own: Job | None = None) -> Job:
         """Follow a job that goes on on a machine, or has ended, from its beginning. own: the job of
@@ -175,7 +139,7 @@ class Operations(QObject):
         """
         params = {"job": one.id, "op": one.kind, "place": one.place}
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             result = yield from ask({})
             if one.kind == protocol.RUN:
                 return (yield from self._ran(job, self._lines.get(job, ()), result))
@@ -187,7 +151,7 @@ class Operations(QObject):
             self._jobs.begin_again(own)
         job.there, job.started = one.id, one.began
         job.over = None if one.state == State.RUNNING else one.ended
-        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind, steps=steps)
+        start = Start(protocol.FOLLOW, params, python=machine, kind=one.kind, steps=steps)
         self._run(job, start)
         return job
 
@@ -224,7 +188,7 @@ class Operations(QObject):
         """
         line = programs.parsed(text).words
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             job.scratch = yield partial(self._engines.scratch, "run")
             # Not what it was asked for: the environment may hold a password.
             params: Values = yield self._look(
@@ -236,7 +200,7 @@ class Operations(QObject):
         title = self.tr("Run {}").format(printable(" ".join(said), 200))
         if machine:
             title = f"{title} · {host_of(machine)}"
-        start = _Start(protocol.RUN, {}, machine or None, steps=steps)
+        start = Start(protocol.RUN, {}, machine or None, steps=steps)
         job = self._begin(title, machine or None, start, {"command": said})
         self._lines[job] = line
         return job
@@ -251,7 +215,7 @@ class Operations(QObject):
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header of an interpreter's torch; into: a temporary folder, None: the usual."""
-        start = _Start(protocol.PREPARE, {} if into is None else {"into": into}, python=python)
+        start = Start(protocol.PREPARE, {} if into is None else {"into": into}, python=python)
         title = self.tr("Prepare {}").format(printable(python, 60))
         return self._begin(title, None, start, {"python": python})
 
@@ -262,7 +226,7 @@ class Operations(QObject):
         params = {"place": place, "runs": list(runs), **options}
         machine = far.machine_of(place)
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             told = yield from self._recipes(job, options.get("recipes") or [], machine)
             if machine:
                 # It goes with the connection.
@@ -276,8 +240,8 @@ class Operations(QObject):
             target = (yield from self._unpacked(job, env)) if bundle else place
             return (yield from ask({**told, "place": target, "scratch": scratch}))
 
-        start = _Start(protocol.VERIFY, params, python=env.python, steps=steps)
-        title = self.tr("Verify {}").format(_short(place))
+        start = Start(protocol.VERIFY, params, python=env.python, steps=steps)
+        title = self.tr("Verify {}").format(short(place))
         job = self._begin(title, place, start, {**options, "python": env.python})
         job.laps = laps.waiting(runs)
         return job
@@ -308,7 +272,7 @@ class Operations(QObject):
         if key:
             params["sign"], asked["key"] = not machine, key  # of another machine, what came is
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             where: messages.Signed = {"output": output, "replace": replace}
             if machine:
                 made: str = yield self._look(ferry.name, machine)
@@ -327,20 +291,20 @@ class Operations(QObject):
 
         # The engine that has written it holds it until it is signed.
         keep = bool(params.get("sign"))
-        start = _Start(protocol.EXPORT, params, hold=selection.hold, keep=keep, steps=steps)
-        return self._begin(self.tr("Export to {}").format(_named(output)), None, start, asked)
+        start = Start(protocol.EXPORT, params, hold=selection.hold, keep=keep, steps=steps)
+        return self._begin(self.tr("Export to {}").format(called(output)), None, start, asked)
 
     def sign(self, file: str, key: str, before: messages.SignatureResult | None = None) -> Job:
         """Put a signature into a bundle, in place of one that it had ``before``."""
         params: messages.TargetParams = {"path": file}
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             yield from ask({})
             told = yield from self._signing.signed(job, key, {"file": file})
             return {**told, "before": before}
 
-        start = _Start(protocol.TARGET, params, kind=protocol.SIGN, steps=steps)
-        return self._begin(self.tr("Sign {}").format(_named(file)), file, start, {"key": key})
+        start = Start(protocol.TARGET, params, kind=protocol.SIGN, steps=steps)
+        return self._begin(self.tr("Sign {}").format(called(file)), file, start, {"key": key})
 
     def import_files(
         self,
@@ -362,7 +326,7 @@ class Operations(QObject):
         params: messages.ImportParams = {"files": list(files), "into": into, "cache": cache}
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
-        machine, start = far.machine_of(into), _Start(protocol.IMPORT, params)
+        machine, start = far.machine_of(into), Start(protocol.IMPORT, params)
         header = False
         self._sent += [there] if there else []
         if named is not None and not machine:
@@ -370,7 +334,7 @@ class Operations(QObject):
             header = any(about.claims["unportable"] for about in abouts)
         ahead = [there] if there else []
 
-        def steps(job: Job, _: _Ask) -> Steps[Values]:
+        def steps(job: Job, _: Ask) -> Steps[Values]:
             at: Mapping[str, str] = {file: file for file in files}
             naming = named
             if ahead:
@@ -398,7 +362,7 @@ class Operations(QObject):
 
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
-            title = self.tr("Import {}").format(_named(files[0]))
+            title = self.tr("Import {}").format(called(files[0]))
         title = f"{title} · {cache}" if cache else title
         return self._begin(title, into, start._replace(steps=steps), asked)
 
@@ -426,14 +390,14 @@ class Operations(QObject):
         before = named.before if named is not None else ()
         hold = selection.hold
 
-        def steps(job: Job, ask: _Ask) -> Steps[Values]:
+        def steps(job: Job, ask: Ask) -> Steps[Values]:
             if far.machine_of(place) == far.machine_of(into):
                 return (yield from ask({}))
             done: Values = yield self._look(self._carried.copy, job, params, hold, direct)
             return done
 
-        start = _Start(protocol.COPY, params, hold=hold, before=before, steps=steps)
-        title = self.tr("Copy to {}").format(_short(into))
+        start = Start(protocol.COPY, params, hold=hold, before=before, steps=steps)
+        title = self.tr("Copy to {}").format(short(into))
         return self._begin(title, into, start, {"source": place})
 
     def purge(
@@ -441,9 +405,9 @@ class Operations(QObject):
     ) -> Job:
         """Carry out a plan, in the engine that made it. also: jobs of the same clean-up."""
         params: dead.PurgeParams = {"place": place, "plan": plan, "now": at_once}
-        start = _Start(protocol.PURGE, params, engine_of=ticket)
+        start = Start(protocol.PURGE, params, engine_of=ticket)
         title = self.tr("Purge {}") if also is None else self.tr("Clean up {}")
-        title = title.format(_short(place))
+        title = title.format(short(place))
         return self._begin(title, place, start, {"also": also if also is not None else []})
 
     def purge_all(self, plans: Sequence[tuple[str, int, int]], at_once: bool) -> None:
@@ -454,31 +418,31 @@ class Operations(QObject):
 
     def mend(self, place: str, ticket: int, params: MendParams) -> Job:
         """Carry out a fix of files that stay, in the engine that planned it."""
-        start = _Start(protocol.MEND, params, engine_of=ticket)
-        return self._begin(self.tr("Mend {}").format(_short(place)), place, start)
+        start = Start(protocol.MEND, params, engine_of=ticket)
+        return self._begin(self.tr("Mend {}").format(short(place)), place, start)
 
     def undo(self, place: str, of: Job | None = None) -> Job:
         """Undo the last purge or import, or what a job has done."""
         asked: Asked = {"receipt": of.result.get("receipt") if of is not None else None}
-        title, start = Job.undo_title(of), _Start(protocol.UNDO, {"place": place, **asked})
-        return self._begin(title.format(_short(place)), place, start, asked)
+        title, start = Job.undo_title(of), Start(protocol.UNDO, {"place": place, **asked})
+        return self._begin(title.format(short(place)), place, start, asked)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        title = self.tr("Empty trash of {}").format(_short(place))
-        return self._begin(title, place, _Start(protocol.EMPTY_TRASH, {"place": place}))
+        title = self.tr("Empty trash of {}").format(short(place))
+        return self._begin(title, place, Start(protocol.EMPTY_TRASH, {"place": place}))
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``guard.recover``."""
-        title = self.tr("Complete what was cut off in {}").format(_short(place))
+        title = self.tr("Complete what was cut off in {}").format(short(place))
         params = {"place": place, "insisted": insisted}
-        return self._begin(title, place, _Start(protocol.RECOVER, params))
+        return self._begin(title, place, Start(protocol.RECOVER, params))
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
         params: TtlParams = {"place": place, "select": selection.select, "ttl_s": seconds}
-        start = _Start(protocol.TTL, params, hold=selection.hold)
-        return self._begin(self.tr("Set expiry on {}").format(_short(place)), place, start)
+        start = Start(protocol.TTL, params, hold=selection.hold)
+        return self._begin(self.tr("Set expiry on {}").format(short(place)), place, start)
 
     def can_repeat(self, job: Job) -> bool:
         """Whether a job that has ended can be done once more, as it was asked for."""
@@ -500,7 +464,7 @@ class Operations(QObject):
             self._engines.cancel(ticket)
 
     def _begin(
-        self, title: str, place: str | None, start: _Start, asked: Asked | None = None
+        self, title: str, place: str | None, start: Start, asked: Asked | None = None
     ) -> Job:
         kind = start.kind or start.op
         job = self._jobs.add(title, kind, place)
@@ -523,7 +487,7 @@ class Operations(QObject):
                 self._waiting.remove(one)
                 self._run(*one)
 
-    def _run(self, job: Job, start: _Start) -> None:
+    def _run(self, job: Job, start: Start) -> None:
         self._jobs.begin(job)
         if start.python and traits(start.op).compiles:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
@@ -563,7 +527,7 @@ class Operations(QObject):
 
         go_on()
 
-    def _ask(self, job: Job, start: _Start, listener: Listener) -> int:
+    def _ask(self, job: Job, start: Start, listener: Listener) -> int:
         """The request of a job."""
         listener = listener._replace(
             progress=partial(self._jobs.progress, job),
@@ -675,11 +639,3 @@ class Operations(QObject):
         lines = list(filter(None, [heard(job, one) for one in told]))
         self._jobs.touch(job)
         self._jobs.log(job, lines)
-
-
-def _named(file: str) -> str:
-    return printable(os.path.basename(file), 60)
-
-
-def _short(place: str) -> str:
-    return printable(Place(place).title, 60)
