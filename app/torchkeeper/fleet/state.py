@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,6 +22,8 @@ from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
 
 _JOURNAL, _BUNDLES, _LOCK = "journal.jsonl", "bundles", "lock"
+#: What the bundles of units are called: another file in their folder is somebody's.
+_BUNDLE = re.compile(r"[0-9a-f]{16}" + re.escape(SUFFIX))
 #: Bytes of a journal.
 _MOST = 1 << 30
 
@@ -40,6 +45,25 @@ class Done:
     misses: int = 0
     rebuilt: int = 0
     proof: str = ""
+
+
+_LIKE = Done("", "")
+
+
+def _done(told: Mapping[str, Any]) -> Done:
+    """A cell as a line tells it. Raises TypeError and ValueError for what nobody has done."""
+    one = Done(**told)
+    for name, like in asdict(_LIKE).items():
+        value = getattr(one, name)
+        if type(value) is not type(like):
+            raise TypeError(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(name)
+    if not all(isinstance(key, str) for key in one.keys):
+        raise TypeError("keys")
+    if one.proof not in ("", "proven", "partly"):
+        raise ValueError("proof")
+    return one
 
 
 def folder_of(place: str) -> str:
@@ -81,7 +105,7 @@ class State:
             unit = str(told["came"])
             if not unit.isalnum():
                 return
-            cells = {str(ident): Done(**one) for ident, one in told["cells"].items()}
+            cells = {str(ident): _done(one) for ident, one in told["cells"].items()}
             self.new[unit] = frozenset((str(kind), str(key)) for kind, key in told["new"])
             if told.get("bundle"):
                 self.pending[unit] = os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
@@ -89,13 +113,15 @@ class State:
         elif "merged" in told:
             self.pending.pop(str(told["merged"]), None)
         elif "proved" in told:
-            self.done[str(told["proved"])] = Done(**told["as"])
+            self.done[str(told["proved"])] = _done(told["as"])
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else changes it meanwhile. Raises UserError where somebody does."""
+        """Nobody else changes it meanwhile. Raises UserError where somebody does, or may."""
         with failing_as("place-unwritable", place=self.folder):
-            os.makedirs(os.path.join(self.folder, _BUNDLES), mode=0o700, exist_ok=True)
+            os.makedirs(os.path.dirname(os.path.abspath(self.folder)), exist_ok=True)
+            for folder in (self.folder, os.path.join(self.folder, _BUNDLES)):
+                _own(folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._handle = os.open(os.path.join(self.folder, _LOCK), flags, 0o600)
         try:
@@ -116,10 +142,10 @@ class State:
             self._journal = self._handle = None
 
     def _tidy(self) -> None:
-        """Bundles that nobody knows are remains, and those that are gone have not come."""
+        """Bundles of units that nobody knows are remains, and those that are gone have not come."""
         here = os.path.join(self.folder, _BUNDLES)
         known = set(self.pending.values())
-        for name in os.listdir(here):
+        for name in filter(_BUNDLE.fullmatch, os.listdir(here)):
             if (path := os.path.join(here, name)) not in known:
                 _remove(path)
         for unit, path in list(self.pending.items()):
@@ -157,6 +183,17 @@ class State:
                 data = data[os.write(self._journal, data) :]
             os.fsync(self._journal)
         self._take(told)
+
+
+def _own(folder: str) -> None:
+    """Make a folder that only this user can change: what a fleet believes lies in it. Raises
+    OSError for another.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.stat(folder)
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(None, "Others can change what is in it")
 
 
 def _remove(path: str) -> None:
