@@ -76,7 +76,8 @@ def folder_of(place: str) -> str:
 
 class State:
     """The state in a folder. done: by the idents of cells; pending: the bundles that are not in the
-    place yet, by unit; new: what each unit added, as kinds and keys.
+    place yet, by unit; new: what each unit had that its node lacked, as kinds and keys; ours: what
+    of that the place did not have, so that nobody else has put it there.
     """
 
     def __init__(self, folder: str) -> None:
@@ -84,6 +85,7 @@ class State:
         self.done = dict[str, Done]()
         self.pending = dict[str, str]()
         self.new = dict[str, frozenset[tuple[str, str]]]()
+        self.ours = dict[str, frozenset[tuple[str, str]]]()
         self._handle: int | None = None
         self._journal: int | None = None
 
@@ -106,11 +108,12 @@ class State:
             if not unit.isalnum():
                 return
             cells = {str(ident): _done(one) for ident, one in told["cells"].items()}
-            self.new[unit] = frozenset((str(kind), str(key)) for kind, key in told["new"])
+            self.new[unit] = _named(told["new"])
             if told.get("bundle"):
                 self.pending[unit] = os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
             self.done.update(cells)
         elif "merged" in told:
+            self.ours[str(told["merged"])] = _named(told.get("placed", ()))
             self.pending.pop(str(told["merged"]), None)
         elif "proved" in told:
             self.done[str(told["proved"])] = _done(told["as"])
@@ -150,8 +153,14 @@ class State:
                 _remove(path)
         for unit, path in list(self.pending.items()):
             if not os.path.isfile(path):
-                del self.pending[unit]
-                self.done = {name: one for name, one in self.done.items() if one.unit != unit}
+                self.drop(unit)
+
+    def drop(self, unit: str) -> None:
+        """Take a unit whose bundle is of no use for one that has not come."""
+        file = self.pending.pop(unit)
+        if self._journal is not None:
+            _remove(file)
+        self.done = {name: one for name, one in self.done.items() if one.unit != unit}
 
     def bundle(self, unit: str) -> str:
         """Where the bundle of a unit goes; it is one when ``came`` was told."""
@@ -165,10 +174,12 @@ class State:
                 "new": sorted(new), "bundle": bundle}  # fmt: skip
         self._keep(told)
 
-    def merged(self, unit: str) -> None:
-        """Its entries are in the place, and its bundle is not needed any more."""
+    def merged(self, unit: str, placed: frozenset[tuple[str, str]] = frozenset()) -> None:
+        """Its entries are in the place, which did not have those that were placed, and its bundle
+        is not needed any more.
+        """
         path = self.pending.get(unit)
-        self._keep({"merged": unit})
+        self._keep({"merged": unit, "placed": sorted(placed)})
         if path:
             _remove(path)
 
@@ -183,6 +194,10 @@ class State:
                 data = data[os.write(self._journal, data) :]
             os.fsync(self._journal)
         self._take(told)
+
+
+def _named(told: Any) -> frozenset[tuple[str, str]]:
+    return frozenset((str(kind), str(key)) for kind, key in told)
 
 
 def _own(folder: str) -> None:
