@@ -73,10 +73,45 @@ def test_a_bundle_that_is_gone_has_not_come(tmp_path: Path) -> None:
 
 def test_remains_of_a_bundle_are_removed(tmp_path: Path) -> None:
     made(tmp_path)
-    (tmp_path / "bundles" / "half").write_bytes(b"x")
+    half = Path(State(str(tmp_path)).bundle("0123456789abcdef"))
+    half.write_bytes(b"x")
     again(tmp_path)
-    assert [one for one in os.listdir(tmp_path / "bundles") if one == "half"] == []
+    assert not half.exists()
     assert len(os.listdir(tmp_path / "bundles")) == 1
+
+
+def test_files_of_a_user_beside_bundles_stay(tmp_path: Path) -> None:
+    """A folder that somebody names for the state may have one of that name already."""
+    (tmp_path / "bundles").mkdir(mode=0o755)
+    mine = {"all.torchcache", "notes.txt", "0123.torchcache"}
+    for name in mine:
+        (tmp_path / "bundles" / name).write_bytes(b"mine")
+    again(tmp_path)
+    made(tmp_path, merged=True)
+    assert set(os.listdir(tmp_path / "bundles")) == mine
+
+
+@pytest.mark.parametrize("name", [".", "bundles"])
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_state_that_others_can_change_is_not_believed(
+    tmp_path: Path, name: str, mode: int
+) -> None:
+    made(tmp_path)
+    (tmp_path / name).chmod(mode)
+    with pytest.raises(UserError) as raised, State(str(tmp_path)).held():
+        pass
+    assert raised.value.code == "place-unwritable"
+    assert len(os.listdir(tmp_path / "bundles")) == 1
+
+
+def test_a_new_state_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        made(tmp_path / "a/state")
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "a/state", tmp_path / "a/state/bundles"):
+        assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_whatever_is_cut_off_the_journal_what_stands_counts(tmp_path: Path) -> None:
@@ -107,6 +142,14 @@ def test_whatever_is_cut_off_the_journal_what_stands_counts(tmp_path: Path) -> N
         b'{"came": "u9", "new": 3, "cells": {}}',
         b'{"came": "u9", "new": [], "cells": {"c": {"other": 1}}}',
         b'{"proved": [], "as": {}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "proof": "<b>"}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": ["u1"]}}',
+        b'{"proved": "c1", "as": {"node": 1, "unit": "u1"}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "keys": 5}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "keys": [[]]}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "seconds": NaN}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "found": 1e999}}',
+        b'{"proved": "c1", "as": {"node": "n", "unit": "u1", "hits": "3"}}',
         b"[" * 100_000,
         b"\xff",
     ],
@@ -117,7 +160,7 @@ def test_a_line_that_nobody_wrote_so_is_passed_over(tmp_path: Path, line: bytes)
         journal.write(line + b"\n")
         journal.write(json.dumps({"merged": "u1"}).encode() + b"\n")
     state = again(tmp_path)
-    assert set(state.done) == {"c1", "c2"}
+    assert state.done == {"c1": one(), "c2": one(unit="u2")}
     assert not state.pending
 
 

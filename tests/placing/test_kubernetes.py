@@ -7,7 +7,7 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def recipes(tmp_path: Path) -> list[RecipeFile]:
     return [recipe_files.read(str(folder / "scale.toml"))]
 
 
-def parts(found: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def parts(found: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
     """The pod and the container of the last Job."""
     pod = found[-1]["spec"]["template"]["spec"]
     return pod, pod["containers"][0]

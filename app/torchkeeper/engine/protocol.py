@@ -392,8 +392,8 @@ _Check = Callable[[object], _Wrong | None]
 def misfit(kind: Any, value: object, where: str) -> str:
     """Why a JSON value is not of a type, beginning with where that is; "" if it is. Types are
     TypedDict, NamedTuple, dict, Mapping, list, Sequence, tuple, Literal, unions, None and the
-    scalars. ``object`` and Any take anything, a float takes a whole number, and a field that a
-    TypedDict does not have is ignored: a newer engine may say more.
+    scalars. ``object`` and Any take anything, a float takes a whole number, but no infinity, and a
+    field that a TypedDict does not have is ignored: a newer engine may say more.
     """
     wrong = _check_of(kind)(value)
     return "" if wrong is None else f"{where}{wrong.where} {wrong.what}"
@@ -421,7 +421,9 @@ def _check_of(kind: Any) -> _Check:
         return lambda x: None if x is None else _wrong(x)
     # A bool is an int to Python, and a whole number a float to whoever writes JSON.
     if kind is float:
-        return lambda x: None if type(x) in (float, int) else _wrong(x)
+        return lambda x: (
+            None if type(x) in (float, int) and abs(cast("float", x)) < 1e300 else _wrong(x)
+        )
     return lambda x: None if type(x) is kind else _wrong(x)
 
 

@@ -8,9 +8,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.placing.target import Node, Target
 from torchkeeper.warm.shapes import SentRecipe
 
@@ -30,6 +32,9 @@ STATES = (
 _FACTORS = (
     "machine", "torch_key", "triton_key", "threads", "vector_bits", "system", "cuda", "hip",
 )  # fmt: skip
+
+#: Characters of what a node says of itself and of a problem, and how many devices and labels.
+_NAME, _TOLD, _MOST = 200, 4000, 64
 
 #: What a recipe says that no entry is made of, or that its variants tell.
 _NOT_MADE_OF = frozenset({"name", "about", "machine", "matrix", "limits"})
@@ -71,7 +76,9 @@ def kind_of(facts: Env | None) -> str:
     told = json.dumps([facts.get(name) for name in _FACTORS], sort_keys=True)
     devices = [one["name"] for one in facts.get("devices") or () if one["type"] != "cpu"]
     title = devices[0] if devices else f"CPU {facts.get('cpu_capability') or facts.get('machine')}"
-    return f"{title}, torch {facts['torch']} · {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    # That others are told apart by the hash alone is enough.
+    named = f"{title[:_NAME]}, torch {str(facts['torch'])[:_NAME]}"
+    return f"{named} · {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 def lacking(row: VariantsRow, facts: Env) -> Problem | None:
@@ -171,11 +178,19 @@ def told_of(place: Place, state: str, why: Fault | None = None) -> NodeFinding:
     facts = place.node.facts or {}
     return {
         "target": place.target.name, "name": place.name, "state": state, "kind": place.kind,
-        "torch": facts.get("torch") or "", "slots": place.node.slots,
-        "devices": [one["name"] for one in facts.get("devices") or ()],
-        "labels": dict(place.node.labels), "why": why,
+        "torch": (facts.get("torch") or "")[:_NAME], "slots": place.node.slots,
+        "devices": [one["name"][:_NAME] for one in (facts.get("devices") or ())[:_MOST]],
+        "labels": {name: one[:_NAME] for name, one in islice(place.node.labels.items(), _MOST)},
+        "why": why,
     }  # fmt: skip
 
 
 def fault_of(error: UserError | None) -> Fault | None:
-    return {"code": error.code, "params": dict(error.params)} if error else None
+    """As it goes over the wire; in words where it has words of its own."""
+    if error is None:
+        return None
+    params = dict(error.params)
+    if error.code in CATALOGUE and len(json.dumps(params, default=str)) < _TOLD:
+        return {"code": error.code, "params": params}
+    words = {"what": error.what, "why": error.why, "remedy": error.remedy}
+    return {"code": "fleet-told", "params": {name: one[:_TOLD] for name, one in words.items()}}

@@ -21,6 +21,8 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
+#: Kind and key of an entry.
+Name = tuple[str, str]
 #: The problem of an export that would have been empty, or of a place that is not there yet.
 _NOTHING = frozenset({"place-missing", "nothing-to-export"})
 
@@ -36,14 +38,20 @@ class Gathering:
         #: A bundle is written once, at the end.
         self.at_the_end = self._scheme.becomes(into) == "bundle"
         self._engine = Engine(far.machine_of(into) or None)
+        self._here = Engine() if far.machine_of(into) else self._engine
         self._lock = threading.Lock()
         for place, password in passwords.items():
             self._call(SECRET, {"place": place, "password": password})
 
     def close(self) -> None:
         self._engine.close_and_wait()
+        if self._here is not self._engine:
+            self._here.close_and_wait()
 
-    def _call(self, op: str, params: Mapping[str, object], rows: list[Any] | None = None) -> Any:
+    def _call(
+        self, op: str, params: Mapping[str, object], rows: list[Any] | None = None,
+        engine: Engine | None = None,
+    ) -> Any:  # fmt: skip
         """The result of one operation, in whatever thread. Raises UserError."""
         from torchkeeper.placing.machines import converse
 
@@ -52,7 +60,7 @@ class Gathering:
                 rows.extend(message.rows)
 
         with self._lock:
-            return converse(self._engine, op, dict(params), heard, threading.Event())
+            return converse(engine or self._engine, op, dict(params), heard, threading.Event())
 
     def there(self) -> bool:
         """Whether there is anything yet."""
@@ -62,12 +70,18 @@ class Gathering:
             os.path.isdir(self.into) and bool(os.listdir(self.into))
         )
 
-    def held(self) -> frozenset[tuple[str, str]]:
+    def held(self) -> frozenset[Name]:
         """The kind and key of each entry in the place. Raises UserError."""
         rows: list[Any] = []
         if self.there():
             self._call(LIST, {"place": self.into}, rows)
-        return frozenset((str(row["kind"]), str(row["key"])) for row in rows)
+        return _names(rows)
+
+    def names(self, file: str) -> frozenset[Name]:
+        """The same of a bundle of here, whatever its maker says of it. Raises UserError."""
+        rows: list[Any] = []
+        self._call(LIST, {"place": file}, rows, self._here)
+        return _names(rows)
 
     def takes(self, kind: str) -> bool:
         """Whether the place holds entries of a kind at all."""
@@ -98,14 +112,20 @@ class Gathering:
             ferry.fetch(made, file, self._call(TARGET, {"path": made})["size"])
         return bool(result["entries"])
 
-    def take(self, file: str) -> None:
-        """Put what a bundle holds into the place. Raises UserError."""
+    def take(self, file: str) -> frozenset[Name]:
+        """Put what a bundle holds into the place; what of a folder was new. Raises UserError."""
+        rows: list[Any] = []
+
+        def there(op: str, params: Mapping[str, object]) -> Any:
+            return self._call(op, params, rows if op == COPY else None)
+
         asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "replace": False}
         if not far.machine_of(self.into):
-            self._call(COPY, asked)
-            return
-        with Engine() as here:
-            crossing.copy(asked, here.call, self._call, lambda _: None)
+            there(COPY, asked)
+        else:
+            with Engine() as here:
+                crossing.copy(asked, here.call, there, lambda _: None)
+        return _names(rows)
 
     def write(self, files: Sequence[str]) -> None:
         """Have the bundle hold what these do, besides what it holds. Raises UserError."""
@@ -113,6 +133,10 @@ class Gathering:
         asked = {"place": first, "also": also, "output": self.into, "replace": True,
                  "secrets": self._secrets}  # fmt: skip
         self._call(EXPORT, asked)
+
+
+def _names(rows: Sequence[Any]) -> frozenset[Name]:
+    return frozenset((str(row["kind"]), str(row["key"])) for row in rows)
 
 
 def failed(error: UserError) -> bool:

@@ -12,8 +12,8 @@ from torchkeeper.fleet.state import Done
 if TYPE_CHECKING:
     from torchkeeper.engine.protocol import Message
 
-#: Lines that are kept of what a cell says.
-LINES = 40
+#: Lines that are kept of what a cell says, and characters of one.
+LINES, WIDE = 40, 1000
 
 
 class Heard:
@@ -39,17 +39,20 @@ class Heard:
             if ident and key:
                 self._keys.setdefault(ident, {})[str(key)] = None
         elif "log" in told:
-            if ident := self._by.get(told.get("variant", -1)):
-                line = str(told["log"])
+            variant = told.get("variant")
+            if ident := self._by.get(variant) if isinstance(variant, int) else None:
+                line = str(told["log"])[:WIDE]
                 self._lines.setdefault(ident, deque(maxlen=LINES)).append(line)
                 self._say(ident, line)
         elif isinstance(one := told.get("variant"), dict):
             ident = self._by.get(one["index"])
             if ident and one["state"] == "done":
                 self._done[ident] = one
+                self.failed.pop(ident, None)
             elif ident and one["state"] == "failed":
                 lines = [*one.get("log", ()), str((one.get("problem") or {}).get("code", ""))]
-                self.failed[ident] = "\n".join(lines)
+                self.failed[ident] = "\n".join(line[:WIDE] for line in lines[-LINES:])
+                self._done.pop(ident, None)
 
     def said(self, ident: str) -> str:
         return "\n".join(self._lines.get(ident, ()))

@@ -29,11 +29,13 @@ class Outdated(NamedTuple):
 
 
 def outdated(state: State, cells: Collection[str]) -> Outdated:
-    """What a fleet has put into its place for other cells than these, by their idents."""
+    """What a fleet has put into its place for other cells than these, by their idents. What was
+    there when it came, or who says so, is another's.
+    """
     now = [state.done[one] for one in cells if one in state.done]
     units = {one.unit for name, one in state.done.items() if name not in cells}
     units -= {one.unit for one in now}
-    found = {one for unit in units for one in state.new.get(unit, ())}
+    found = {one for unit in units for one in state.ours.get(unit, ())}
     looked_up = {("fxgraph", key) for one in now for key in one.keys}
     stays = looked_up.union(*(state.new.get(one.unit, frozenset()) for one in now))
     graphs = frozenset(one for one in found - stays if one[0] == "fxgraph")

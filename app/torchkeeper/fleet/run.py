@@ -25,7 +25,7 @@ from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
 from torchkeeper.fleet.state import Done, State
 from torchkeeper.fleet.working import Work
-from torchkeeper.placing.target import Unit
+from torchkeeper.placing.target import Lost, Unit
 from torchkeeper.stores.names import SUFFIX
 from torchkeeper.warm.recipes.recipe import BUILTIN
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages import fleet as msg
     from torchkeeper.engine.messages.compiling import VariantsRow
-    from torchkeeper.engine.protocol import Message
     from torchkeeper.warm.shapes import SentRecipe
 
 #: Seconds between two looks whether it is to end.
@@ -129,6 +128,11 @@ class Fleet:
 
     def _begin(self) -> list[Cell]:
         """What is left to do; tells of every cell."""
+        for unit, file in list(self._state.pending.items()):
+            try:
+                self._gathering.names(file)
+            except UserError:
+                self._state.drop(unit)
         held = self._gathering.held() | frozenset(
             one for unit in self._state.pending for one in self._state.new.get(unit, ())
         )
@@ -257,31 +261,27 @@ class Fleet:
         file = self._state.bundle(unit)
         for cell in cells:
             self._say(cell.ident, state="compiling", node=place.name)
-        new: set[tuple[str, str]] = set()
-
-        def hear(message: Message) -> None:
-            new.update((str(row["kind"]), str(row["key"])) for row in message.rows)
-            heard(message)
-
+        new: frozenset[tuple[str, str]] = frozenset()
         try:
             request = self._unit(protocol.FILL, place, cells, file)
-            result = place.target.run(place.node, request, hear, self._stop)
+            with self._answering():
+                result = place.target.run(place.node, request, heard, self._stop)
+                if result["new"]:
+                    new = self._gathering.names(file)
         except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
                 self._say(cell.ident, state="waiting")
             return self._unless_cancelled(e)
         done = heard.done(unit)
-        if result["new"]:
+        if new:
             size = os.path.getsize(file)
-            self._told.put(
-                {"gathered": {"node": place.name, "entries": result["new"], "bytes": size}}
-            )
+            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
         with self._lock:
             if done or new:
-                self._state.came(unit, done, frozenset(new), bool(result["new"]))
-            self._entries += result["new"]
+                self._state.came(unit, done, new, bool(new))
+            self._entries += len(new)
             self._compiled += len(done)
-        if result["new"]:
+        if new:
             self._bytes += size
             self._share(cells[0].group, file)
             self._came.put(unit)
@@ -321,8 +321,8 @@ class Fleet:
         try:
             while (unit := self._came.get()) is not None:
                 if not self._gathering.at_the_end:
-                    self._gathering.take(self._state.pending[unit])
-                    self._state.merged(unit)
+                    placed = self._gathering.take(self._state.pending[unit])
+                    self._state.merged(unit, placed)
         except BaseException:
             self._stop.set()
             raise
@@ -333,6 +333,16 @@ class Fleet:
             self._gathering.write(files)
             for unit in list(self._state.pending):
                 self._state.merged(unit)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """What one node answers ends nothing of the others."""
+        try:
+            yield
+        except UserError as e:
+            if self._stop.is_set() and e.code == "cancelled":
+                raise
+            raise Lost(e, True) from e
 
     def _unless_cancelled(self, error: BaseException) -> tuple[set[str], dict[str, str]]:
         """A unit that was told to end before it had begun has done nothing."""
@@ -348,7 +358,8 @@ class Fleet:
             self._say(cell.ident, state="proving", proved_on=place.name)
         try:
             request = self._unit(protocol.PROVE, place, cells)
-            result = place.target.run(place.node, request, heard, self._stop)
+            with self._answering():
+                result = place.target.run(place.node, request, heard, self._stop)
         except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
                 self._say(cell.ident, state="warm")
@@ -356,6 +367,8 @@ class Fleet:
         by_index = {cell.row["index"]: cell for cell in cells}
         done, failures = set[str](), dict[str, str]()
         for row in result["variants"]:
+            if row["index"] not in by_index:
+                continue
             cell = by_index[row["index"]]
             if row["problem"]:
                 failures[cell.ident] = heard.said(cell.ident)

@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,6 +22,8 @@ from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
 
 _JOURNAL, _BUNDLES, _LOCK = "journal.jsonl", "bundles", "lock"
+#: What the bundles of units are called: another file in their folder is somebody's.
+_BUNDLE = re.compile(r"[0-9a-f]{16}" + re.escape(SUFFIX))
 #: Bytes of a journal.
 _MOST = 1 << 30
 
@@ -42,6 +47,25 @@ class Done:
     proof: str = ""
 
 
+_LIKE = Done("", "")
+
+
+def _done(told: Mapping[str, Any]) -> Done:
+    """A cell as a line tells it. Raises TypeError and ValueError for what nobody has done."""
+    one = Done(**told)
+    for name, like in asdict(_LIKE).items():
+        value = getattr(one, name)
+        if type(value) is not type(like):
+            raise TypeError(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(name)
+    if not all(isinstance(key, str) for key in one.keys):
+        raise TypeError("keys")
+    if one.proof not in ("", "proven", "partly"):
+        raise ValueError("proof")
+    return one
+
+
 def folder_of(place: str) -> str:
     """Where the state of a place's fleet is kept, unless another folder is named."""
     from platformdirs import user_data_dir
@@ -52,7 +76,8 @@ def folder_of(place: str) -> str:
 
 class State:
     """The state in a folder. done: by the idents of cells; pending: the bundles that are not in the
-    place yet, by unit; new: what each unit added, as kinds and keys.
+    place yet, by unit; new: what each unit had that its node lacked, as kinds and keys; ours: what
+    of that the place did not have, so that nobody else has put it there.
     """
 
     def __init__(self, folder: str) -> None:
@@ -60,6 +85,7 @@ class State:
         self.done = dict[str, Done]()
         self.pending = dict[str, str]()
         self.new = dict[str, frozenset[tuple[str, str]]]()
+        self.ours = dict[str, frozenset[tuple[str, str]]]()
         self._handle: int | None = None
         self._journal: int | None = None
 
@@ -81,21 +107,24 @@ class State:
             unit = str(told["came"])
             if not unit.isalnum():
                 return
-            cells = {str(ident): Done(**one) for ident, one in told["cells"].items()}
-            self.new[unit] = frozenset((str(kind), str(key)) for kind, key in told["new"])
+            cells = {str(ident): _done(one) for ident, one in told["cells"].items()}
+            self.new[unit] = _named(told["new"])
             if told.get("bundle"):
                 self.pending[unit] = os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
             self.done.update(cells)
         elif "merged" in told:
+            self.ours[str(told["merged"])] = _named(told.get("placed", ()))
             self.pending.pop(str(told["merged"]), None)
         elif "proved" in told:
-            self.done[str(told["proved"])] = Done(**told["as"])
+            self.done[str(told["proved"])] = _done(told["as"])
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody else changes it meanwhile. Raises UserError where somebody does."""
+        """Nobody else changes it meanwhile. Raises UserError where somebody does, or may."""
         with failing_as("place-unwritable", place=self.folder):
-            os.makedirs(os.path.join(self.folder, _BUNDLES), mode=0o700, exist_ok=True)
+            os.makedirs(os.path.dirname(os.path.abspath(self.folder)), exist_ok=True)
+            for folder in (self.folder, os.path.join(self.folder, _BUNDLES)):
+                _own(folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._handle = os.open(os.path.join(self.folder, _LOCK), flags, 0o600)
         try:
@@ -116,16 +145,22 @@ class State:
             self._journal = self._handle = None
 
     def _tidy(self) -> None:
-        """Bundles that nobody knows are remains, and those that are gone have not come."""
+        """Bundles of units that nobody knows are remains, and those that are gone have not come."""
         here = os.path.join(self.folder, _BUNDLES)
         known = set(self.pending.values())
-        for name in os.listdir(here):
+        for name in filter(_BUNDLE.fullmatch, os.listdir(here)):
             if (path := os.path.join(here, name)) not in known:
                 _remove(path)
         for unit, path in list(self.pending.items()):
             if not os.path.isfile(path):
-                del self.pending[unit]
-                self.done = {name: one for name, one in self.done.items() if one.unit != unit}
+                self.drop(unit)
+
+    def drop(self, unit: str) -> None:
+        """Take a unit whose bundle is of no use for one that has not come."""
+        file = self.pending.pop(unit)
+        if self._journal is not None:
+            _remove(file)
+        self.done = {name: one for name, one in self.done.items() if one.unit != unit}
 
     def bundle(self, unit: str) -> str:
         """Where the bundle of a unit goes; it is one when ``came`` was told."""
@@ -139,10 +174,12 @@ class State:
                 "new": sorted(new), "bundle": bundle}  # fmt: skip
         self._keep(told)
 
-    def merged(self, unit: str) -> None:
-        """Its entries are in the place, and its bundle is not needed any more."""
+    def merged(self, unit: str, placed: frozenset[tuple[str, str]] = frozenset()) -> None:
+        """Its entries are in the place, which did not have those that were placed, and its bundle
+        is not needed any more.
+        """
         path = self.pending.get(unit)
-        self._keep({"merged": unit})
+        self._keep({"merged": unit, "placed": sorted(placed)})
         if path:
             _remove(path)
 
@@ -157,6 +194,21 @@ class State:
                 data = data[os.write(self._journal, data) :]
             os.fsync(self._journal)
         self._take(told)
+
+
+def _named(told: Any) -> frozenset[tuple[str, str]]:
+    return frozenset((str(kind), str(key)) for kind, key in told)
+
+
+def _own(folder: str) -> None:
+    """Make a folder that only this user can change: what a fleet believes lies in it. Raises
+    OSError for another.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.stat(folder)
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(None, "Others can change what is in it")
 
 
 def _remove(path: str) -> None:

@@ -9,14 +9,13 @@ Then each cell is proven on a node that did not compile it, with what was gather
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client import temporary
-from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.session import Session
 from torchkeeper.fleet import cells as matrix
@@ -26,6 +25,7 @@ from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State, folder_of
 from torchkeeper.placing.target import Node, Target
 from torchkeeper.placing.targets import target
+from torchkeeper.warm.options import MOST_JOBS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import fleet as msg
@@ -62,9 +62,8 @@ def _as_problems() -> Iterator[None]:
     try:
         yield
     except UserError as e:
-        if e.code in CATALOGUE:
-            raise Problem(e.code, **cast("Mapping[str, Any]", e.params)) from e
-        raise Problem("fleet-told", what=e.what, why=e.why, remedy=e.remedy) from e
+        told = cast("Any", fault_of(e))
+        raise Problem(told["code"], **told["params"]) from e
 
 
 @contextlib.contextmanager
@@ -79,7 +78,11 @@ def _targets(
             ends.callback(some[-1].close)
         with ThreadPoolExecutor(len(some)) as pool:
             found = list(pool.map(lambda one: one.nodes(), some))
-        every = [(of, node) for of, several in zip(some, found, strict=True) for node in several]
+        every = [
+            (of, node._replace(slots=min(node.slots, MOST_JOBS)))  # each is a thread
+            for of, several in zip(some, found, strict=True)
+            for node in several
+        ]
         places = [Place(of, node, matrix.kind_of(node.facts)) for of, node in every if node.facts]
         yield some, places, [(of, node) for of, node in every if not node.facts]
 

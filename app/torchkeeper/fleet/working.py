@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.fleet.cells import Cell, Place, can
 from torchkeeper.placing.target import Lost
 
@@ -63,6 +63,8 @@ class Work:
         #: Units that run, cells that are neither done nor failed for good, and those that wait.
         self._running = self._left = self._queued = 0
         self._gone = set[str]()
+        #: What the last node said that was given up because of what it answers.
+        self._refused: UserError | None = None
         #: Seconds that cells took, and how many.
         self._spent, self._done = 0.0, 0
         self.error: BaseException | None = None
@@ -75,7 +77,7 @@ class Work:
 
     def work(self) -> None:
         """Until nothing is left that a node could do. Raises what a unit raised that is nobody's
-        fault.
+        fault, and what the last node answered where none was of use.
         """
         threads = [
             threading.Thread(target=self._serve, args=(place,), name=f"fleet-{place.name}-{slot}")
@@ -88,6 +90,8 @@ class Work:
             thread.join()
         if self.error:
             raise self.error
+        if self._refused and not self._done and self._gone.issuperset(x.name for x in self._places):
+            raise self._refused
         if not self._stop.is_set():
             for one in self._waiting():
                 self._failed(one.cell, one.failed_on)
@@ -100,7 +104,8 @@ class Work:
                     self._one(place, some)
                     losses = 0
                 except Lost as e:
-                    losses += 1
+                    losses = LOSSES if e.for_good else losses + 1
+                    self._refused = e.why if e.for_good else self._refused
                     self._lost(place, e.why, losses >= LOSSES)
                     if losses >= LOSSES or self._stop.wait(AGAIN[losses - 1]):
                         break
@@ -117,13 +122,16 @@ class Work:
         begun, left = time.monotonic(), {one.cell.ident: one for one in some}
         try:
             done, failed = self._do(place, [one.cell for one in some])
+            if not (done or failed or self._stop.is_set()):
+                raise Lost(user_error("fleet-nothing", {"node": place.name}))
             for ident in done:
-                del left[ident]
+                left.pop(ident, None)
             with self._changed:
                 self._spent += time.monotonic() - begun
                 self._done += len(done)
             for ident, why in failed.items():
-                one = left[ident]
+                if (one := left.get(ident)) is None:
+                    continue
                 one.failed_on[place.name] = why
                 if len(one.failed_on) >= TRIES:
                     del left[ident]

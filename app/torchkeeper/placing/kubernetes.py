@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from torchkeeper.client.words.tongue import tr
 from torchkeeper.stores.names import SUFFIX
 
 #: What YAML has of one, or of a part of one.
-Manifest = Mapping[str, Any]
+Manifest = MutableMapping[str, Any]
 #: Where things are in the container.
 _RECIPES, _WORK, _VOLUME = "/recipes", "/work", "/bundles"
 #: A place on a volume: a claim, and a folder in it.

@@ -297,7 +297,9 @@ class Driver:
         except ray.exceptions.TaskCancelledError:
             self.say({"of": ident, "cancelled": True})
         except ray.exceptions.RayTaskError as e:
-            self.say({"of": ident, "failed": f"{type(e.cause).__name__}: {e.cause}"[:2000]})
+            # It is the node that has ended, and not the unit that has failed.
+            how = "lost" if isinstance(e.cause, ChildProcessError) else "failed"
+            self.say({"of": ident, how: f"{type(e.cause).__name__}: {e.cause}"[:2000]})
         except ray.exceptions.RayError as e:
             self.say({"of": ident, "lost": (str(e) or type(e).__name__)[:2000]})
         except Exception as e:  # noqa: BLE001  # whoever waits for it hears of it

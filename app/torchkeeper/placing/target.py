@@ -50,11 +50,13 @@ class Unit:
 
 
 class Lost(Exception):
-    """The node is gone, or the way to it, and with it what ran there. why: for people."""
+    """The node is gone, or the way to it, and with it what ran there. why: for people. for_good: to
+    ask it again is of no use.
+    """
 
-    def __init__(self, why: UserError) -> None:
+    def __init__(self, why: UserError, for_good: bool = False) -> None:
         super().__init__(why.what)
-        self.why = why
+        self.why, self.for_good = why, for_good
 
 
 class Target(ABC):

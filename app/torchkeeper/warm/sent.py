@@ -84,9 +84,11 @@ def _let_go(folder: str, handle: int) -> None:
     """Remove a folder that nobody else has."""
     with contextlib.suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # At once: who waits for it sees that it is another one.
-        os.rename(folder, gone := f"{folder}-{secrets.token_hex(4)}")
-        shutil.rmtree(gone, ignore_errors=True)
+        # Since it was opened another may have come in its place, which somebody has.
+        if _is(folder, handle):
+            # At once: who waits for it sees that it is another one.
+            os.rename(folder, gone := f"{folder}-{secrets.token_hex(4)}")
+            shutil.rmtree(gone, ignore_errors=True)
     os.close(handle)
 
 
@@ -137,7 +139,9 @@ def _taken(folder: str) -> tuple[str, int]:
             return folder, handle
         os.close(handle)
     made = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-")
-    return made, os.open(made, _OPEN)
+    handle = os.open(made, _OPEN)
+    fcntl.flock(handle, fcntl.LOCK_EX)  # nobody takes it for what was left
+    return made, handle
 
 
 def _is(folder: str, handle: int) -> bool:

@@ -28,6 +28,11 @@ WORDS: dict[str, Words] = {
         "The log of each node says why.",
         "Mend it, and give the same command again.",
     ),
+    "fleet-nothing": Words(
+        "{node} does not say what became of its cells.",
+        "It answered, and told of none of them.",
+        "Look at its Torchkeeper and its Python; other nodes go on.",
+    ),
     "fleet-unproven": Words(
         "It could not be proven on {nodes}.",
         "The log says why.",

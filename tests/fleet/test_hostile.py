@@ -1,0 +1,190 @@
+"""A node that lies: what it says of itself, of cells and of its bundles ends nothing of the others,
+and nobody is taken for the owner of what he has not brought.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.conftest import CELLS, Warm, held, keys, warmed_alone
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.fleet import retention
+from torchkeeper.fleet.state import State
+
+#: An interpreter that passes on what the true one says, as ``lie`` has changed it.
+LIAR = """#!{python}
+import json, os, subprocess, sys, threading
+true = subprocess.Popen([{python!r}, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+op, params = None, {{}}
+
+def ask():
+    global op, params
+    for line in sys.stdin.buffer:
+        told = json.loads(line)
+        op, params = told.get("op", op), told.get("params", params)
+        true.stdin.write(line)
+        true.stdin.flush()
+    true.stdin.close()
+
+def say(told):
+    os.write(1, json.dumps(told).encode() + b"\\n")
+
+{lie}
+
+threading.Thread(target=ask, daemon=True).start()
+for line in true.stdout:
+    told = json.loads(line) if op in ("fill", "prove") else None
+    if told is None:
+        os.write(1, line)
+    elif (told := lie(told)) is not None:
+        say(told)
+sys.exit(true.wait())
+"""
+RESULT = "    if told['type'] == 'result':\n        "
+
+
+def liar(folder: Path, body: str) -> str:
+    python = folder / "python"
+    text = LIAR.format(python=sys.executable, lie=f"def lie(told):\n{body}\n    return told")
+    python.write_text(text)
+    python.chmod(0o755)
+    return str(python)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            RESULT + "open(params['output'], 'wb').write(b'PK' + bytes(500))", id="no-bundle"
+        ),
+        pytest.param(RESULT + "os.unlink(params['output'])", id="gone", marks=pytest.mark.slow),
+        pytest.param(
+            RESULT + "return {'type': 'nothing'}", id="another-protocol", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            RESULT + "return {'type': 'error', 'id': told['id'], 'error': "
+            "{'code': 'made-up', 'params': {'a': ['x' * 1040000]}}}",
+            id="a-long-error",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "    if 'variant' in told or 'variants' in told: return None",
+            id="says-nothing",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_a_node_answers_is_said_of_it(warm: Warm, tmp_path: Path, body: str) -> None:
+    """It is lost, with why; with no other node that is what came of the fleet; and the state is as
+    if it had not been there.
+    """
+    lost: list[Any] = []
+
+    def hear(message: Any, _: Any) -> None:
+        if message.type == "finding" and message.body.get("node", {}).get("state") == "lost":
+            lost.append(message.body["node"]["why"])
+
+    try:
+        ran = warm(tmp_path / "place", hear, slots=1, only=[0, 1], python=liar(tmp_path, body))
+    except UserError as e:
+        assert e.code not in ("unexpected", "internal")
+    else:
+        assert ran.result["states"]["failed"] == 2
+    assert lost
+    again = warm(tmp_path / "place", only=[0, 1])
+    assert again.result["compiled"] == 2
+    assert len(held(tmp_path / "place")) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "    if isinstance(one := told.get('variant'), dict) and one['state'] == 'done':\n"
+            "        say(told)\n        say({**told, 'variant': {**one, 'state': 'failed'}})",
+            id="done-and-failed",
+        ),
+        pytest.param(
+            "    if told['type'] == 'result': say({'type': 'rows', 'id': told['id'], 'rows': "
+            "[{'kind': 'fxgraph', 'key': 'another'}, 5, {}]})",
+            id="rows",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "    if isinstance(one := told.get('variant'), dict):\n"
+            "        say({**told, 'log': 'x'})\n"
+            "        say({**told, 'variant': one['index'], 'log': 'y' * 1040000})",
+            id="logs",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "    if told['type'] == 'result' and op == 'prove':\n"
+            "        rows = told['result']['variants']\n"
+            "        rows += [{**rows[0], 'index': 17}, {**rows[0], 'hits': 10**4000}]",
+            id="other-cells",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_a_node_says_of_cells_ends_nothing(warm: Warm, tmp_path: Path, body: str) -> None:
+    ran = warm(tmp_path / "place", slots=1, only=[0, 1], prove=True, python=liar(tmp_path, body))
+    assert ran.result["cells"] == 2
+    assert keys(tmp_path / "place")
+    state = State(str(tmp_path / "state"))
+    state.read()
+    assert {name for unit in state.new.values() for name in unit} <= keys(tmp_path / "place")
+
+
+def test_a_bundle_that_nobody_can_read_any_more_has_not_come(warm: Warm, tmp_path: Path) -> None:
+    state = State(str(tmp_path / "state"))
+    ran = warm(tmp_path / "place", only=[0, 1], slots=1)
+    journal = tmp_path / "state/journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines() if line]
+    journal.write_text("".join(json.dumps(one) + "\n" for one in lines if "came" in one))
+    for one in lines:
+        if "came" in one:
+            Path(state.bundle(one["came"])).write_bytes(b"not a bundle")
+    assert ran.result["compiled"] == 2
+    again = warm(tmp_path / "place", only=[0, 1])
+    assert again.result["states"]["warm"] == 2
+    assert not os.listdir(tmp_path / "state/bundles")
+
+
+def test_what_was_there_is_no_fleets(warm: Warm, recipes: Path, tmp_path: Path) -> None:
+    """What a user has made himself, a fleet does not have go, although it has made the same."""
+    place = tmp_path / "place"
+    first = warm(tmp_path / "other", only=[0, 1, 2], slots=1)
+    assert first.result["compiled"] == 3
+    warmed_alone(recipes, place)
+    assert len(keys(place)) == CELLS
+    # As of a node that compiles anew what the place has.
+    journal = tmp_path / "state/journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines() if line]
+    state = State(str(tmp_path / "state"))
+    with Engine() as engine:
+        for one in lines:
+            if "came" in one:
+                output = state.bundle(one["came"])
+                engine.call("export", {"place": str(tmp_path / "other"), "output": output})
+    journal.write_text("".join(json.dumps(one) + "\n" for one in lines if "came" in one))
+    warm(place, only=[5])
+    state.read()
+    assert not state.pending
+    assert any(state.new.values())
+    gone = retention.outdated(state, set())
+    assert not gone.graphs | gone.rest
+
+
+def test_what_a_fleet_has_brought_is_its_own(warm: Warm, tmp_path: Path) -> None:
+    warm(tmp_path / "place", only=[0, 1, 2])
+    state = State(str(tmp_path / "state"))
+    state.read()
+    gone = retention.outdated(state, set())
+    assert gone.graphs | gone.rest == keys(tmp_path / "place")
