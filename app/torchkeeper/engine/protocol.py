@@ -427,6 +427,10 @@ def _check_of(kind: Any) -> _Check:
     return lambda x: None if type(x) is kind else _wrong(x)
 
 
+def _is_finite(x: Any) -> bool:
+    return -1e300 < x < 1e300
+
+
 def _fields(kind: Any) -> _Check:
     # Looked at when a field comes: of many findings a message has one.
     hints, checks = typing.get_type_hints(kind), dict[str, _Check]()
