@@ -428,7 +428,7 @@ def _check_of(kind: Any) -> _Check:
 
 
 def _is_finite(x: Any) -> bool:
-    return -1e300 < x < 1e300
+    return bool(-1e300 < x < 1e300)
 
 
 def _fields(kind: Any) -> _Check:
