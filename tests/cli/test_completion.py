@@ -66,7 +66,7 @@ def test_values(tk: Tk, kept_291: Path, tmp_path: Path, monkeypatch: pytest.Monk
     env = {"TORCHINDUCTOR_CACHE_DIR": str(kept_291), "TORCHINDUCTOR_REDIS_URL": server}
     assert str(kept_291) in _offered("torchkeeper ls ", **env)
     assert "kind:fxgraph" in _offered("torchkeeper ls x --filter kind:")
-    assert _offered("torchkeeper ls x --filter kind:deep") == ["kind:deepgemm"]
+    assert _offered("torchkeeper ls x --filter kind:deep") == ["kind:deepgemm", "kind:deepep"]
     assert _offered("torchkeeper ls x --sort comp") == ["compile_s"]
     assert _offered("torchkeeper ls x --columns key,si") == ["key,size"]
     assert _offered("torchkeeper check x --fail-on stale,un") == ["stale,unknown", "stale,unsafe",

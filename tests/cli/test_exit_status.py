@@ -190,8 +190,9 @@ def test_every_status_has_a_case() -> None:
         if f"{words} ".startswith(f"{command} ")
     }
     beyond = {(name, number) for name, numbers in contract.BEYOND.items() for number in numbers}
-    # Of several machines: tests/ssh/test_several.py.
-    shown.add(("places", contract.PARTLY))
+    # Of several machines: tests/ssh/test_several.py; of several nodes: tests/cli/test_fleet.py.
+    fleets = ("fleet nodes", "fleet run", "fleet status")
+    shown |= {(name, contract.PARTLY) for name in ("places", *fleets)}
     assert {one for one in shown if one[1] > contract.UNREACHABLE} == beyond
 
 

@@ -141,6 +141,8 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
         {**good, "op": "purge"},
         {**good, "far": {"total": "x"}},
         {**good, "far": {"error": {}}},
+        {**good, "seconds": float("inf")},
+        {**good, "far": {"done": float("nan")}},
         7,
         None,
     ]
@@ -148,11 +150,11 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
         **good,
         "place": "../..",
         "lives": False,
-        "seconds": float("inf"),
+        "seconds": 1e200,
         "ago": -1.0,
         "far": {"error": {"code": "\x1b", "params": {"x": "\x1b"}}},
     }
-    far_of = {"unit": "\n" * 900, "done": float("nan"), "total": float("inf")}
+    far_of = {"unit": "\n" * 900, "done": 1e200, "total": 1e201}
     wide = {**good, "far": far_of}
     one, other, third = far.jobs("ssh://gpu1", [*bad, good, odd, wide])
     for said, place in {"ssh://gpu1/~/c": "ssh://gpu1/~/c", "ssh://gpu2/c": "", "": ""}.items():
