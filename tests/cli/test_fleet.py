@@ -182,7 +182,7 @@ def test_nothing_goes_while_a_node_is_away(tk: Tk, fleet: Path) -> None:
     nodes = tk("fleet", "nodes", "local", "ssh://nobody@localhost:1", "--json")
     assert nodes.code == 4
     assert [one["node"]["state"] for one in nodes.objects[:-1]] == ["ready", "unusable"]
-    assert "Check the port" in tk("fleet", "nodes", "ssh://nobody@localhost:1").err
+    assert "takes no connection" in tk("fleet", "nodes", "ssh://nobody@localhost:1").err
 
 
 @pytest.mark.torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.fleet import file
-from torchkeeper.fleet.job import check, machines
+from torchkeeper.fleet.job import Job, check, machines
 
 GOOD = """\
 recipes = ["builtin"]
@@ -115,3 +116,28 @@ def test_what_cannot_be_done_with_a_place_is_said_before(tmp_path: Path) -> None
     with pytest.raises(UserError) as raised:
         check(file.read(_written(tmp_path, GOOD)))
     assert raised.value.code == "fleet-report-unwritable"
+
+
+@pytest.mark.parametrize("is_there", ["", "<!DOCTYPE html>\nan older one", None])
+def test_a_report_comes_where_one_was(tmp_path: Path, is_there: str | None) -> None:
+    if is_there is not None:
+        (tmp_path / "page.html").write_text(is_there)
+    check(Job({"recipes": [], "on": [], "into": str(tmp_path)}, report=str(tmp_path / "page.html")))
+
+
+@pytest.mark.parametrize("kind", ["text", "link", "pipe", "nowhere"])
+def test_a_report_takes_the_place_of_no_other_file(tmp_path: Path, kind: str) -> None:
+    """A fleet file may be a stranger's, and name any file."""
+    page = tmp_path / "page.html"
+    mine = tmp_path / "mine"
+    mine.write_text("alias ls=ls")
+    if kind == "text":
+        page.write_text("alias ls=ls")
+    elif kind == "pipe":
+        os.mkfifo(page)
+    else:
+        page.symlink_to(mine if kind == "link" else tmp_path / "nowhere")
+    with pytest.raises(UserError) as told:
+        check(Job({"recipes": [], "on": [], "into": str(tmp_path)}, report=str(page)))
+    assert told.value.code == "fleet-report-unwritable"
+    assert mine.read_text() == "alias ls=ls"

@@ -419,16 +419,15 @@ def _check_of(kind: Any) -> _Check:
         return _each(_check_of(inner[0] if inner else object))
     if kind in (None, types.NoneType):
         return lambda x: None if x is None else _wrong(x)
-    # A bool is an int to Python, and a whole number a float to whoever writes JSON.
     if kind is float:
-        return lambda x: (
-            None if type(x) in (float, int) and abs(cast("float", x)) < 1e300 else _wrong(x)
-        )
+        return _number
     return lambda x: None if type(x) is kind else _wrong(x)
 
 
-def _is_finite(x: Any) -> bool:
-    return bool(-1e300 < x < 1e300)
+def _number(value: object) -> _Wrong | None:
+    # A bool is an int to Python, and a whole number a float to whoever writes JSON.
+    fits = isinstance(value, (float, int)) and type(value) is not bool
+    return None if fits and abs(cast("float", value)) < 1e300 else _wrong(value)
 
 
 def _fields(kind: Any) -> _Check:

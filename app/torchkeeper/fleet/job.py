@@ -61,6 +61,16 @@ def check(job: Job) -> None:
             os.makedirs(folder, exist_ok=True)
             if not os.access(folder, os.W_OK) or os.path.isdir(job.report):
                 raise PermissionError(None, "It cannot be written")
+            if os.path.lexists(job.report) and not _is_page(job.report):
+                raise FileExistsError(None, "What is there is no report")
+
+
+def _is_page(file: str) -> bool:
+    """Whether a file begins as a page, or is empty: another is a user's, whatever asks for it."""
+    if not os.path.isfile(file):
+        return False
+    with open(file, "rb") as stream:
+        return stream.read(len(report.BEGIN)) in (b"", report.BEGIN)
 
 
 def machines(on: Sequence[str]) -> list[str]:

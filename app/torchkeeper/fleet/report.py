@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Lines of the log of a cell, of all cells, and characters of a line and of a name.
 _LINES, _ALL_LINES, _WIDE, _NAME = 60, 4000, 240, 160
+#: What a page begins with.
+BEGIN = b"<!DOCTYPE html>"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def page(told: Told) -> str:
         f"<footer>{_legend(told)}<p>Made by Torchkeeper {_text(VERSION)}.</p></footer>",
     ]
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'{BEGIN.decode()}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta http-equiv="Content-Security-Policy" '
