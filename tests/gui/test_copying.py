@@ -20,6 +20,7 @@ from tests.gui.test_exporting import big_cache, held_in_the_middle
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.jobs.model import State
@@ -81,7 +82,7 @@ def test_to_another_folder(
     assert told(window).startswith("Copied.")
     assert str(target) in told(window)
     assert payloads(target, "fxgraph") == payloads(fixture_cache, "fxgraph")
-    assert [path.name for path in target.iterdir()] == ["fxgraph"]
+    assert {path.name for path in target.iterdir()} == {"fxgraph", TRASH}
     assert window.places.row_of(str(target)) >= 0
     assert window.place == str(fixture_cache), "nothing changes under one's hands"
     click(qtbot, window.following.drawer.open)
