@@ -399,6 +399,18 @@ def misfit(kind: Any, value: object, where: str) -> str:
     return "" if wrong is None else f"{where}{wrong.where} {wrong.what}"
 
 
+def unfit(message: Message, op: str) -> str:
+    """Where and why a message does not fit what this operation tells; "" where it does."""
+    if message.type == "result" and (asked := TABLE.get(op)):
+        return misfit(asked.result, message.body.get("result"), "result")
+    if message.type == "finding":
+        # Loaded late: not every engine finds something, and a start is to be quick.
+        from torchkeeper.engine.messages.findings import Finding
+
+        return misfit(Finding, message.body, "finding")
+    return ""
+
+
 @cache
 def _check_of(kind: Any) -> _Check:
     if kind in (Any, object):

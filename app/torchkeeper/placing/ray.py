@@ -16,12 +16,11 @@ from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.messages.findings import Finding
-from torchkeeper.engine.protocol import PROBE, Ends, Message, WireError, misfit
+from torchkeeper.engine.protocol import PROBE, Ends, WireError
 from torchkeeper.placing.ray_http import Server
 from torchkeeper.placing.ray_job import TURN, Heard, Job, Said
+from torchkeeper.placing.target import Answer, Lost, Node, Target, Unit
 from torchkeeper.placing.target import Heard as Hears
-from torchkeeper.placing.target import Lost, Node, Target, Unit
 from torchkeeper.stores import atomic
 from torchkeeper.verdict.probed import Env
 
@@ -151,8 +150,7 @@ class _Talk:
 
     def __init__(self, job: Job, ident: int, node: Node, unit: Unit) -> None:
         self._job, self._ident, self._node, self._unit = job, ident, node, unit
-        self._told: Message | None = None
-        self._greeted = False
+        self._answer = Answer(unit.op)
         self._all: Said = {}
 
     def until(self, get: Any, heard: Hears, stop: threading.Event) -> Any:
@@ -181,20 +179,7 @@ class _Talk:
         for line in lines:
             if len(line) > protocol.MAX_LINE:
                 raise WireError("a line is too long")
-            message = protocol.message_from(protocol.decode(line))
-            if message.type == "hello":
-                if message.body.get("protocol") != protocol.PROTOCOL:
-                    raise WireError("another protocol")
-                self._greeted = True
-            elif message.id != 1 or self._told:
-                continue
-            elif message.type in ("result", "error"):
-                kind = protocol.TABLE[self._unit.op].result if message.type == "result" else object
-                if why := misfit(kind, message.body.get("result"), "result"):
-                    raise WireError(why)
-                self._told = message
-            elif message.type != "finding" or not misfit(Finding, message.body, "finding"):
-                heard(message)
+            self._answer.take(protocol.message_from(protocol.decode(line)), heard)
 
     def _lost(self, why: str) -> Lost:
         params = {"node": self._node.name, "why": why}
@@ -202,8 +187,8 @@ class _Talk:
 
     def _result(self) -> Any:
         """What was told at the end, with the bundle in its place."""
-        said = self._all
-        if self._told is None or not ("made" in said or "ended" in said):
+        said, told = self._all, self._answer.told
+        if told is None or not ("made" in said or "ended" in said):
             if why := said.get("failed"):
                 raise user_error(
                     "ray-unit-failed", {"node": self._node.name, "why": printable(why, 2000)}
@@ -215,15 +200,15 @@ class _Talk:
             logged = "\n".join(printable(line, 1000) for line in said.get("log", ())[-5:])
             code = tr("It exited with status {code}.", code=said.get("ended"))
             why = f"{code}\n{logged}" if logged else code
-            if self._greeted:
+            if self._answer.greeted:
                 raise self._lost(why)
             raise Lost(user_error("ray-no-python", {"node": self._node.name, "why": why}))
-        if self._told.type == "error":
-            error = self._told.body["error"]
+        if told.type == "error":
+            error = told.body["error"]
             raise user_error(error["code"], error.get("params", {}))
         if "made" in said and self._unit.output:
             self._fetch(said.get("made", 0), said.get("parts", 0), said.get("sha256", ""))
-        return self._told.body["result"]
+        return told.body["result"]
 
     def _fetch(self, size: int, parts: int, wanted: str) -> None:
         digest, come = hashlib.sha256(), 0

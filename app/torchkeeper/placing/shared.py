@@ -14,12 +14,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from torchkeeper.client.engines.process import encoded
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import batch, protocol
-from torchkeeper.engine.protocol import TABLE, Message, misfit
-from torchkeeper.placing.target import Heard, Lost, Unit
+from torchkeeper.placing.target import Answer, Heard, Lost, Unit
 from torchkeeper.stores.atomic import atomic_write, remove
 from torchkeeper.stores.names import SUFFIX
 
@@ -92,7 +92,7 @@ class Asked:
                 self.close()
                 raise
         self._lines = protocol.Lines()
-        self._answer: Message | None = None
+        self._answer = Answer(unit.op)
         #: Bytes that were heard, and whether it is to stop.
         self.heard, self._stopped = 0, False
 
@@ -114,15 +114,7 @@ class Asked:
             there["output"] = self._output
         about = {"files": digests, "output": self._output, "silence": batch.SILENCE}
         head = protocol.encode(about)
-        try:
-            asked = protocol.encode({"id": 1, "op": unit.op, "params": {**unit.params, **there}})
-        except protocol.WireError as e:
-            raise UserError(
-                tr("The request is too long for an engine."),
-                f"{str(e).capitalize()}.",
-                tr("Ask about fewer files or entries at once."),
-                code="request-too-long",
-            ) from e
+        asked = encoded({"id": 1, "op": unit.op, "params": {**unit.params, **there}})
         # All are there from the start: that a file is missing is remembered by file systems.
         for name, data in ((batch.ASKED, head + asked), (batch.TOLD, b""), (batch.LOG, b"")):
             with open(os.path.join(self.path, name), "wb") as file:
@@ -149,38 +141,23 @@ class Asked:
                 if said.get("type") == batch.END:
                     return said
                 if said.get("type") != batch.BEAT:
-                    self._take(protocol.message_from(said), heard)
+                    self._answer.take(protocol.message_from(said), heard)
         except (OSError, protocol.WireError) as e:
             raise lost(tr("The job does not speak as an engine does."), str(e), self.tail()) from e
         return None
-
-    def _take(self, message: Message, heard: Heard) -> None:
-        if message.type == "result":
-            kind = TABLE[self._unit.op].result
-            if why := misfit(kind, message.body.get("result"), "result"):
-                raise protocol.WireError(why)
-        elif message.type == "finding":
-            from torchkeeper.engine.messages.findings import Finding
-
-            if misfit(Finding, message.body, "finding"):
-                return  # to end would cut off what it does
-        if message.type in ("result", "error"):
-            self._answer = message
-        elif message.id == 1:
-            heard(message)
 
     def result(self, told: Mapping[str, Any]) -> Any:
         """The result, now that the last was told, and the unit's output is here. Raises Lost, and
         UserError for what the engine answers.
         """
-        if self._answer is None:
+        if (answer := self._answer.told) is None:
             file, status = told.get("file"), told.get("status")
             why = tr("It exited with status {code}.", code=str(status)[:20])
             if file:
                 why = tr("{file} is not there as it was sent.", file=str(file)[:80])
             raise lost(tr("The engine stopped before it was done."), why, self.tail())
-        if self._answer.type == "error":
-            error = self._answer.body["error"]
+        if answer.type == "error":
+            error = answer.body["error"]
             if error["code"] == "cancelled" and not self._stopped:
                 # Whoever has the machine wants it back.
                 raise lost(tr("The engine was ended before it was done."), self.tail())
@@ -194,7 +171,7 @@ class Asked:
             if not whole:
                 os.unlink(self._unit.output)
                 raise lost(tr("The bundle is not what the job has written."))
-        return self._answer.body["result"]
+        return answer.body["result"]
 
     def tail(self) -> str:
         """The last lines of the log."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.engine.protocol import Message
+from torchkeeper.engine.protocol import PROTOCOL, Message, WireError, unfit
 
 if TYPE_CHECKING:
     from torchkeeper.client.words.problems import UserError
@@ -57,6 +57,33 @@ class Lost(Exception):
     def __init__(self, why: UserError, for_good: bool = False) -> None:
         super().__init__(why.what)
         self.why, self.for_good = why, for_good
+
+
+class Answer:
+    """What an engine says of a unit, its only request, whatever way the words come."""
+
+    def __init__(self, op: str) -> None:
+        self._op = op
+        #: Its last word, once that has come; whether it has said that it is an engine.
+        self.told: Message | None = None
+        self.greeted = False
+
+    def take(self, message: Message, heard: Heard) -> None:
+        """Raises WireError for what no engine says."""
+        if message.type == "hello":
+            if message.body.get("protocol") != PROTOCOL:
+                raise WireError("another protocol")
+            self.greeted = True
+        # An error of no request is of this one, which was not understood.
+        if self.told or not (message.id == 1 or message.type == "error"):
+            return
+        why = unfit(message, self._op)
+        if message.type in ("result", "error"):
+            if why:
+                raise WireError(why)
+            self.told = message
+        elif not why:  # to end for a finding would cut off what it does
+            heard(message)
 
 
 class Target(ABC):

@@ -27,7 +27,7 @@ from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.protocol import TABLE, Ends, Message, misfit, traits
+from torchkeeper.engine.protocol import Ends, Message, traits
 from torchkeeper.stores import atomic
 
 if TYPE_CHECKING:
@@ -73,6 +73,19 @@ def misspoken(why: str) -> UserError:
         tr("Look at the log; reinstall Torchkeeper if this happens again."),
         code="protocol",
     )
+
+
+def encoded(request: Mapping[str, object]) -> bytes:
+    """The line of a request. Raises UserError."""
+    try:
+        return protocol.encode(request)
+    except protocol.WireError as e:
+        raise UserError(
+            tr("The request is too long for an engine."),
+            f"{str(e).capitalize()}.",
+            tr("Ask about fewer files or entries at once."),
+            code="request-too-long",
+        ) from e
 
 
 class Engine:
@@ -216,15 +229,7 @@ class Engine:
         self._write({"cancel": ident})
 
     def _write(self, obj: Mapping[str, object]) -> None:
-        try:
-            line = protocol.encode(obj)
-        except protocol.WireError as e:
-            raise UserError(
-                tr("The request is too long for an engine."),
-                f"{str(e).capitalize()}.",
-                tr("Ask about fewer files or entries at once."),
-                code="request-too-long",
-            ) from e
+        line = encoded(obj)
         if b'"ssh://' in line and self._own and self._joining is None:
             from torchkeeper.client.engines.joining import Joining  # few engines need it
 
@@ -273,9 +278,7 @@ class Engine:
             )
         self._greeted = self._greeted or message.type == "hello"
         if message.type in ("result", "error") and message.id is not None:
-            asked = TABLE.get(self._asked.pop(message.id, ""))
-            kind = asked.result if asked and message.type == "result" else object
-            if why := misfit(kind, message.body.get("result"), "result"):
+            if why := protocol.unfit(message, self._asked.pop(message.id, "")):
                 raise protocol.WireError(why)
             if self.job:
                 self._write({"read": self.job})
@@ -288,10 +291,7 @@ class Engine:
 
     def _fits(self, finding: Message) -> bool:
         """Whether a finding fits its type; if not, it is logged: to end would cut off a change."""
-        # Loaded late: not every engine finds something, and a start is to be quick.
-        from torchkeeper.engine.messages.findings import Finding
-
-        if why := misfit(Finding, finding.body, "finding"):
+        if why := protocol.unfit(finding, ""):
             self.log.append(tr("Left out: {why}.", why=why))
         elif "job" in finding.body:
             self.job = finding.body["job"]
