@@ -43,6 +43,13 @@ def test_every_example_is_a_recipe_that_finds_its_files(tk: Tk, tmp_path: Path) 
     assert listed.endswith("2 variants.\n")
 
 
+def test_what_is_beside_a_recipe_names_its_file(tk: Tk, tmp_path: Path) -> None:
+    assert tk("recipe", "new", "triton", tmp_path / "add.toml").code == 0
+    told = (tmp_path / "kernels.py").read_text()
+    assert "add.toml" in told
+    assert "triton.toml" not in told
+
+
 def test_what_is_there_is_not_replaced_unless_asked(tk: Tk, tmp_path: Path) -> None:
     file, model = tmp_path / "a.toml", tmp_path / "models.py"
     file.write_text("mine")

@@ -255,5 +255,5 @@ def _tool(name: str, *words: str, given: str = "") -> str:
     except (OSError, subprocess.TimeoutExpired) as e:
         raise lost(what, str(e)) from e
     if ran.returncode:
-        raise lost(what, printable(ran.stderr[:2000].decode(errors="replace").strip()))
+        raise lost(what, printable(" ".join(ran.stderr[:2000].decode(errors="replace").split())))
     return ran.stdout[:_MOST].decode(errors="replace")

@@ -284,13 +284,17 @@ def text(source: str) -> str:
     return _file(f"{source}.toml").read_text(encoding="utf-8")
 
 
-def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
-    """Write what a recipe names beside it: paths written, and those there. Raises OSError."""
+def write_beside(source: str, folder: str, recipe: str = "") -> tuple[list[str], list[str]]:
+    """Write what a recipe, a file name, has beside it: paths written, and those there. Raises
+    OSError.
+    """
+    example = f"{source}.toml"
     written, there = [], []
     for name in BESIDE[source]:
         path = os.path.join(folder, name)
         try:
-            whole.write_text(path, _file(name).read_text(encoding="utf-8"), replace=False)
+            told = _file(name).read_text(encoding="utf-8").replace(example, recipe or example)
+            whole.write_text(path, told, replace=False)
             written.append(path)
         except FileExistsError:
             there.append(path)
@@ -306,10 +310,11 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder)
-        named = text(source).replace(f"{source}.toml", os.path.basename(path))
+        name = os.path.basename(path)
+        named = text(source).replace(f"{source}.toml", name)
         # Of a link that is to be replaced, the file that it leads to is.
         whole.write_text(os.path.realpath(path) if replace else path, named, replace=replace)
-        beside, there = write_beside(source, folder)
+        beside, there = write_beside(source, folder, name)
     except FileExistsError as e:
         if not os.path.isdir(folder):
             why = tr("A folder is needed where a file is")

@@ -35,7 +35,7 @@ WAITING, COMPILING, PROVING = "waiting", "compiling", "proving"
 AT_WORK = frozenset({COMPILING, PROVING})
 BAD = frozenset({PARTLY, FAILED, IMPOSSIBLE})
 _MARKS = {
-    PROVEN: ("shield", "good"),
+    PROVEN: ("proven", "good"),
     WARM: ("done", "good"),
     PARTLY: ("warning", "warning"),
     FAILED: ("error", "warning"),

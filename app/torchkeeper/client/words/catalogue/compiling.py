@@ -108,7 +108,7 @@ WORDS: dict[str, Words] = {
     ),
     "environment-no-torch": Words(
         "{python} has no torch.",
-        "Verdicts need an interpreter with torch.",
+        "What is asked needs an interpreter with torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
     ),
     "environment-torch-elsewhere": Words(
