@@ -16,7 +16,9 @@ from torchkeeper.stores import query
 from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder, rests_on
+from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.needs import Living, known_as, needed
+from torchkeeper.stores.preconditions import strange_in
 from torchkeeper.stores.reader import Reader
 
 DAY = 86_400.0
@@ -191,6 +193,23 @@ def test_a_use_is_the_last_reading_or_writing(fixture_cache: Path, tmp_path: Pat
     # A disk that keeps no times of reading says so: /proc is never written, and never read late.
     shutil.rmtree(fixture_cache)
     assert rests_on(str(fixture_cache)) == "written"
+
+
+@pytest.mark.parametrize("bytes_", [2_499, 2_500, 2_501, 0])
+def test_what_is_mostly_strangers_is_told_without_counting_all(bytes_: int) -> None:
+    """It is the most where it is more than half, wherever the rest lies in order; all of that is
+    told of what is mostly a stranger's alone.
+    """
+    own = [Item("jit", f"{n}", f"{n}", [File(f"{n}", 1, 1, 1, (1, n))]) for n in range(2_500)]
+    strange = [Item("unknown", "x", "x", [File("x", bytes_, 1, bytes_, (1, 9_999))])]
+    for items in (own + strange, strange + own, own[:100] + strange + own[100:]):
+        told = strange_in(items)
+        assert told.most == (bytes_ > 2_500)
+        assert (told.size, told.files) == (bytes_, 1)
+        if told.most:
+            assert (told.total, told.of) == (bytes_ + 2_500, 2_501)
+    assert not strange_in(own).most
+    assert strange_in(strange).most
 
 
 def test_ages_and_sizes_have_the_units_of_filters() -> None:

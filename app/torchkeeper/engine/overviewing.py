@@ -354,6 +354,7 @@ class _Overview:
 
     def _look(self, place: str, of: int, report: Report) -> Found:
         looking: msg.Looking = {"place": place, "number": next(self._numbers), "of": of}
+        self._session.remains = None  # there is the memory of one
         report.finding(looking=looking)
         self._leave_out(place)
         # A reader that is shared with a place that hangs would hang as well.
@@ -419,6 +420,7 @@ class _Overview:
         """As ``_in``, of a place from which entries can be purged."""
         timed = asks_times(store, query.parse(self._asked.filter))
         found, used, rests = with_uses(session, store, timed, report, showing=True)
+        self._session.remains = found, used
         own, everywhere = self._verdicts(session, store, found, report)
         here = self._at.get(place)
         paths = {at.below(here) for at in self._at.values()} if here else set[str]()

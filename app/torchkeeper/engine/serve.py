@@ -256,6 +256,7 @@ def _work(requests: _Requests, running: dict[int, Request], fence: Fence | None)
             return  # the app is gone
         finally:
             requests.done += request.size
+            session.remains = None
             for ident, other in list(running.items()):
                 if other is request:
                     del running[ident]

@@ -62,6 +62,8 @@ class Session:
     named: object = None
     #: What was last looked at for what is dead (engine.purging.Look).
     look: object = None
+    #: What was made for an answer, which goes once that is sent: of a big place it takes 0.1 s.
+    remains: object = None
     #: What the folder of a program held before that was started (engine.running.Held).
     before: Any = None
     #: Bundles that were looked at, by their paths, for who asks for them next.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MAX_SOURCE = 1 << 20
 #: Entries described at once; small, so that the first rows come soon.
 BATCH = 64
+#: Known entries between two looks at whether to go on.
+_OFTEN = 16
 #: Bytes of contents that wait for a reader at once, besides the one entry that may be larger.
 BATCH_BYTES = 16 << 20
 #: Problems that may lie in the moment: a busy machine, permissions, somebody else's memory.
@@ -141,11 +143,8 @@ def describe(
                 if one.reading:
                     one.facts = next(facts)
                     one.reading = None
-                # What was worth finding, and will still be true if the files are the same.
-                problems = {one.problem, one.facts.get("problem")}
-                lasting = one.item.kind in READ and not problems & _PASSING
                 found.append(_describe(one, one.facts, known, living))
-                if index and lasting and not one.kept and not one.partly:
+                if index and not one.kept and not one.partly and _is_lasting(one):
                     index.add(one.item, found[-1].entry, one.problem, one.facts)
             if found:
                 yield found
@@ -161,6 +160,11 @@ def unread(item: Item) -> Described:
             break
     entry = Entry(item.kind, item.key, None, item.size, item.count, path=item.path, problem=problem)
     return Described(entry, item, {})
+
+
+def _is_lasting(one: _Loaded) -> bool:
+    """Whether it was worth finding, and will still be true if the files are the same."""
+    return one.item.kind in READ and not {one.problem, one.facts.get("problem")} & _PASSING
 
 
 def _readings(batch: list[_Loaded]) -> list[Reading]:
@@ -180,18 +184,20 @@ def _batches(
     loaded: list[_Loaded] = []
     waiting = 0
     late: list[Item] = []
-    for item, last in itertools.chain(((i, False) for i in items), ((i, True) for i in late)):
-        report.check()
+    every = itertools.chain(((i, False) for i in items), ((i, True) for i in late))
+    for number, (item, last) in enumerate(every):
         files = item.files
-        single = len(files) == 1 and files[0].regular
-        short = entries.too_short(item.kind, files[0].size) if single else None
+        single = len(files) == 1 and files[0][6]
+        short = entries.too_short(item.kind, files[0][1]) if single else None
         kept = index.get(item) if index and not short and item.kind in READ else None
         if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
             kept = None
+        if not kept or number % _OFTEN == 0:
+            report.check()
         one: _Loaded | None
         if kept:
             same = item.look in (None, kept.look)
-            one = _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=same)
+            one = _Loaded(item, kept.sha256, None, kept.problem, kept.facts, same, False, files)
         elif short:
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
@@ -397,30 +403,25 @@ def _read(
 
 
 def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) -> Described:
-    item = one.item
+    item, kind, files, sha256 = one.item, one.item.kind, one.files, one.sha256
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
-    files, problem = one.files, one.problem or facts.get("problem")
+    problem, name = one.problem or facts.get("problem"), joined.name or facts.get("name")
+    if kind in COUNTED_APART:
+        name = name or (files[0].name if len(files) == 1 else item.key)
     times = [file[2] for file in files if file[2] is not None]
     own, other = facts.get("device"), joined.device
-    plain = files[0].name if len(files) == 1 else item.key
+    # A module says "cuda" of AMD's GPUs, too, if no kernel of it tells; its graph knows more.
+    device = other if own == "cuda" and other == "hip" else own or other
+    # By position, for the million of them.
     entry = Entry(
-        kind=item.kind,
-        key=item.key,
-        name=joined.name or facts.get("name") or (plain if item.kind in COUNTED_APART else None),
-        size=sum([file[1] for file in files]),
-        files=len(files),
-        mtime=max(times) / 1e9 if times else None,
-        torch=facts.get("torch") or joined.torch or item.torch,
-        # A module says "cuda" of AMD's GPUs, too, if no kernel of it tells; its graph knows more.
-        device=other if own == "cuda" and other == "hip" else own or other,
-        compile_s=facts.get("compile_s"),
-        path=item.path,
-        sha256=one.sha256,
-        problem=problem or _misnamed(item.kind, files[0].name, one.sha256),
-        orphan=living.orphan(item, facts) if living else None,
-    )
-    return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
+        kind, item.key, name or None, sum([file[1] for file in files]), len(files),
+        max(times) / 1e9 if times else None, facts.get("torch") or joined.torch or item.torch,
+        device, facts.get("compile_s"), item.path, sha256,
+        problem or _misnamed(kind, files[0].name, sha256),
+        living.orphan(item, facts) if living else None,
+    )  # fmt: skip
+    return Described(entry, item, facts, None, one.partly and sha256 is None)
 
 
 def _misnamed(kind: str, name: str, sha256: str | None) -> str | None:

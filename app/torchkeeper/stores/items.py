@@ -449,11 +449,12 @@ def located(
             at = locate(file[0], above)
             if at.kind != "unknown" and not proven(file):
                 at = None
-        at = at or Located("unknown", file.name, file[0])
-        identity = (at.kind, at.entry_path)
-        if identity not in found:
-            found[identity] = Item(at.kind, at.key, at.entry_path)
-        found[identity].files.append(file)
+        kind, key, path = at or ("unknown", file.name, file[0])
+        item = found.get((kind, path))
+        if item is None:
+            found[kind, path] = Item(kind, key, path, [file])
+        else:
+            item.files.append(file)
     for item in found.values():
         if len(item.files) > 1:
             item.files.sort()

@@ -23,6 +23,7 @@ from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import index as indexing
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Budget, Reader, Reading
 
 
@@ -87,6 +88,21 @@ def test_changes_are_noticed(fixture_cache: Path, file: Path) -> None:
     found, asked = listing(fixture_cache, file)
     assert asked == 1
     assert not [e for e in found if e.problem]
+
+
+def test_facts_that_are_alike_stay_with_their_entries(tmp_path: Path, file: Path) -> None:
+    """More than are remembered at a time while they are read, some of them alike."""
+    items = [Item("jit", f"{n}", f"{n}", [File(f"{n}", n, n, 0, (1, n))]) for n in range(12_000)]
+    names = {item.key: f"name {n if n % 3 else n % 1000}" for n, item in enumerate(items)}
+    index = Index(str(tmp_path), str(file))
+    for item in items:
+        entry = Entry(item.kind, item.key, names[item.key], 1, 1)
+        index.add(item, entry, None, {"name": names[item.key]})
+    index.finish()
+    again = Index(str(tmp_path), str(file))
+    found = {item.key: known.facts["name"] for item in items if (known := again.get(item))}
+    assert found == names
+    again.close()
 
 
 def test_joins_are_made_anew(fixture_cache: Path, file: Path) -> None:

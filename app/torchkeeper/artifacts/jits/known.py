@@ -286,6 +286,7 @@ def facts(paths: list[str], files: Mapping[str, bytes]) -> Facts:
     }
 
 
+@functools.lru_cache(maxsize=256)  # very many have the same few names
 def compiler(name: str | None) -> str:
     """Which of COMPILERS wrote an entry with such a name (``facts``); "" where it tells none."""
     return _words().get((name or "").partition(": ")[0], "")

@@ -92,13 +92,18 @@ class Proving:
     def known(self, file: File) -> Located | None:
         """What a file is, where that was proved before, and what told of it is still the same."""
         path = file[0]
-        if self._index is None or not file[6] or (path.endswith(".lock") and file[1]):
+        index = self._index
+        if index is None or not file[6] or (file[1] and path.endswith(".lock")):
             return None
-        kept = self._index.proved(path)
-        if kept is None or kept.mark != self._mark(file, kept.telling):
+        kept = index.proved(path)
+        if kept is None:
             return None
-        self._index.prove(path, kept)
-        return kept.at
+        telling, mark, at = kept
+        # That of one file alone need not be remembered.
+        if mark != (self._mark_of(file) if telling is path else self._mark(file, telling)):
+            return None
+        index.prove(path, kept)
+        return at
 
     def _mark(self, file: File, telling: str) -> int:
         """A number that changes whenever what a file begins with can be another; 0 where more can:
