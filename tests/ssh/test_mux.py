@@ -37,7 +37,7 @@ def packed(data, end=zlib.Z_SYNC_FLUSH):
     made = zlib.compressobj(9, zlib.DEFLATED, -15)
     return made.compress(data) + made.flush(end)
 def hello(**other):
-    told = dict(version=4, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
+    told = dict(version={version}, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
                 folder="/tmp/x")
     say(b"\\n" + token.encode() + json.dumps({{**told, **other}}).encode() + b"\\n")
 def asked():
@@ -58,7 +58,7 @@ def lying(there: Machine) -> Callable[[str], str]:
 
     def lie(source: str) -> str:
         file = there.home / "python3"
-        file.write_text(LIAR.format(python=there.bin / "python3", lie=source))
+        file.write_text(LIAR.format(python=there.bin / "python3", version=mux.VERSION, lie=source))
         file.chmod(0o755)
         there.rc.write_text("PATH=$HOME:$PATH")
         return there.place("/srv/cache")
