@@ -19,7 +19,7 @@ from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import protocol
+from torchkeeper.engine import mux, protocol
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,9 @@ def liar(more: Machine, tmp_path: Path) -> Iterator[Machine]:
 
 def lie(liar: Machine, what: str) -> None:
     program = liar.bin / "python3"
-    program.write_text(LIAR.format(python=liar.bin / "python", lie=f"import time\n{what}"))
+    program.write_text(
+        LIAR.format(python=liar.bin / "python", version=mux.VERSION, lie=f"import time\n{what}")
+    )
     program.chmod(0o755)
 
 
