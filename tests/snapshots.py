@@ -17,7 +17,7 @@ def of_imports(root: Path) -> set[Path]:
     found = set[Path]()
     for trash in root.rglob(TRASH):
         every = set(trash.iterdir())
-        noted = {x for x in every if (x / PLACED).exists() and not any((x / FILES).iterdir())}
+        noted = {x for x in every if (x / PLACED).exists() and not any((x / FILES).glob("*"))}
         found |= noted | {trash} if every == noted else noted
     return found
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import journal, receipts
@@ -194,10 +195,15 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
 
 
 def settled(root: str, steps: Reversible[journal.Step], receipt: object) -> None:
-    """Keep what an import has placed; what gave way goes to its receipt, if it has one."""
+    """Keep what an import has placed; what gave way goes to its receipt, if it has one, and is on
+    the disk there. Raises OSError; the journal stays then.
+    """
     bin_ = receipts.at(root, receipt)
     mine = bin_ is not None and receipts.is_import(bin_)
-    journal.settle(root, steps, f"{receipts.within(bin_)}/{FILES}" if bin_ and mine else None)
+    kept = f"{receipts.within(bin_)}/{FILES}" if bin_ and mine else None
+    came = receipts.with_above(journal.settle(root, steps, kept)) - {"", TRASH}
+    for folder in came:
+        sync_folder(os.path.join(root, folder))
 
 
 def unplaced(root: str, receipt: object) -> None:

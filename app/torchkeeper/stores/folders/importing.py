@@ -160,9 +160,9 @@ class Arriving:
                 late.append(one)
         return there, late
 
-    def finish(self) -> None:
-        """Have the names that were given on the disk."""
-        self._sync([], self._touched)
+    def finish(self, others: Iterable[str] = ()) -> None:
+        """Have the names that were given on the disk, and those in other folders."""
+        self._sync([], {*self._touched, *others})
 
     def close(self) -> None:
         self._volume.close()
@@ -318,11 +318,15 @@ def import_bundles(
 
 def _settle(journal: Journal, arriving: Arriving, record: Record) -> str | None:
     """Say that what was placed stays; the receipt of it, if there is one. Raises OSError."""
-    arriving.finish()
     receipt = record.write()
+    arriving.finish(record.folders if receipt else ())
     journal.done()
-    settled(journal.root, journal.steps, receipt)
-    journal.close()
+    try:
+        settled(journal.root, journal.steps, receipt)
+    except OSError:
+        journal.leave()  # nothing is taken back now: the next one that comes does the rest
+    else:
+        journal.close()
     return receipt
 
 

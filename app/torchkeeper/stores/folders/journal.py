@@ -589,19 +589,24 @@ def remaining(root: str, steps: Reversible[Step]) -> int:
     return count
 
 
-def settle(root: str, steps: Reversible[Step], kept: str | None = None) -> None:
+def settle(root: str, steps: Reversible[Step], kept: str | None = None) -> set[str]:
     """Keep what was placed; what had to give way goes, and folders that were made for nothing.
-    kept: the folder of a receipt, to which goes what gave way; else it is removed.
+    kept: the folder of a receipt, to which goes what gave way; else it is removed. Returns the
+    folders in which something has a name now that had none there.
     """
+    came = set[str]()
     with Inside(root) as inside:
         for step in reversed(steps):
             with contextlib.suppress(OSError, ValueError, TypeError):
                 if step[0] == "file" and step[4] is not None:
-                    aside = _path(step[4], _FILE)
-                    if not (kept and _moved(inside, aside, f"{kept}/{_path(step[2])}")):
+                    aside, there = _path(step[4], _FILE), f"{kept}/{_path(step[2])}"
+                    if kept and _moved(inside, aside, there):
+                        came.add(os.path.dirname(there))
+                    else:
                         inside.unlink(aside)
                 elif step[0] == "folder":
                     inside.remove_folder(_path(step[1]))
+    return came
 
 
 def _moved(inside: Inside, path: str, other: str) -> bool:

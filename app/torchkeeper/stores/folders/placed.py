@@ -66,8 +66,16 @@ class Record:
     def _add(self, line: list[object]) -> None:
         self._lines.add(1, f"{json.dumps(line)}\n".encode())
 
+    @property
+    def folders(self) -> list[str]:
+        """Those in which the receipt has given names."""
+        trash = os.path.join(self.root, TRASH)
+        return [self.root, trash, os.path.join(trash, self.name)]
+
     def write(self) -> str | None:
-        """Write the receipt; its name, or None where nothing was placed or it cannot be kept."""
+        """Write the receipt; its name, or None where nothing was placed or it cannot be kept. Its
+        ``folders`` are still to be synced.
+        """
         if not len(self._lines):
             return None
         amount = {**tally(self._kinds), "files": self._files, **measured(self._bytes, on_disk=True)}

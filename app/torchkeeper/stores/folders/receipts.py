@@ -97,7 +97,8 @@ def make(
             if inside.stat(TRASH).st_uid not in _trusted(root):
                 raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
             inside.make_folder(f"{TRASH}/{name}")
-            inside.make_folder(f"{TRASH}/{name}/{FILES}")
+            if placed is None:  # most imports put nothing there
+                inside.make_folder(f"{TRASH}/{name}/{FILES}")
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
