@@ -365,7 +365,7 @@ def test_jobs_of_a_machine_that_lies() -> None:
     good = {"job": "0" * 16, "op": "warm", "place": "/c", "lives": True, "seconds": 1.0, "ago": 0.0,
             "far": {"type": "progress", "done": 1, "total": 2, "unit": "files"}}  # fmt: skip
     big = {**good, "far": {"type": "progress", "done": 10**200, "total": 10**201, "unit": "files"}}
-    no_float = {**good, "far": {**big["far"], "done": 10**400}}
+    no_float = {**good, "far": {"type": "progress", "done": 10**400, "unit": "files"}}
     rows = far.jobs("ssh://there", [good, {**good, "job": "../x"}, big, no_float])
     assert [row.id for row in rows] == ["0" * 16] * 2
     assert "1" in rows[0].words and rows[1].words == ""
