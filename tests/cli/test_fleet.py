@@ -115,7 +115,9 @@ def test_the_second_run_compiles_nothing_and_a_status_hits(tk: Tk, fleet: Path) 
         "node": "local", "hits": True, "cells": 2, "proven": 2, "warm": 0, "changed": [],
         "why": None,
     }  # fmt: skip
-    assert "hits" in tk("fleet", "status", "fleet.toml", cwd=fleet).out
+    said = tk("fleet", "status", "fleet.toml", cwd=fleet)
+    assert "hits" in said.out
+    assert "misses" not in said.err
     shown = tk("fleet", "run", "fleet.toml", "--dry-run", cwd=fleet)
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "2 cells, 2 of them there.")
 
@@ -134,8 +136,9 @@ def test_a_status_says_what_misses_and_what_has_changed(tk: Tk, fleet: Path) -> 
     node = status.objects[0]
     assert (node["hits"], node["cells"], node["proven"]) == (False, 3, 2)
     assert node["changed"][0].startswith("torch 2.0.0 → ")
-    said = tk("fleet", "status", "fleet.toml", cwd=fleet).out
-    assert "misses 1" in said
+    said = tk("fleet", "status", "fleet.toml", cwd=fleet)
+    assert "misses 1" in said.out
+    assert "fleet.toml” compiles what misses." in said.err
     assert sorted((fleet / "cache").rglob("*")) == before, "it only looks"
 
 

@@ -317,6 +317,10 @@ def _status(args: argparse.Namespace) -> int:
     hits = sum(one["hits"] for one in found)
     said = f"The next start hits on {hits:,} of {say.count(len(found), 'node', 'nodes')}."
     output.result(args, {"nodes": len(found), "hits": hits, "into": job.into}, said)
+    misses = any(one["cells"] > one["proven"] + one["warm"] for one in found)
+    if misses and not args.json:
+        name = printable(shlex.quote(args.file), 4096)
+        output.note(f"“torchkeeper fleet run {name}” compiles what misses.")
     return contract.partly(hits, hits < len(found))
 
 
