@@ -133,8 +133,8 @@ def test_its_folders_are_found(
     monkeypatch.setenv("SGLANG_CACHE_DIR", str(kept_sglang))
     monkeypatch.setenv("SGLANG_DIFFUSION_CACHE_ROOT", str(tmp_path / "images"))
     found = {one.path for one in places.find() if one.reason == "SGLang"}
-    assert found == {str((kept_sglang / PART).parent), *(str(images / x) for x in
-                                                         ("inductor", "triton"))}  # fmt: skip
+    key = (kept_sglang / PART).parent.parent
+    assert found == {str(key), *(str(images / x) for x in ("inductor", "triton"))}
     monkeypatch.delenv("SGLANG_DIFFUSION_CACHE_ROOT")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "images").rename(tmp_path / "sgl_diffusion")

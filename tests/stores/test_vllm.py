@@ -17,6 +17,7 @@ import pytest
 from tests import vllm as wheel
 from tests.redis_server import serving
 from tests.sampling import sampled
+from tests.snapshots import below
 from tests.stores.test_copying import carry, files
 from tests.vllm import tree
 from torchkeeper.artifacts import vllm
@@ -62,7 +63,7 @@ def told(place: Path) -> dict[str, bytes]:
 def indexed(folder: Path) -> list[tuple[str, str]]:
     """Of each list of pieces what it names."""
     found = []
-    for path in sorted(folder.rglob(INDEX)):
+    for path in [one for one in below(folder) if one.name == INDEX]:
         for one in ast.literal_eval(path.read_text()).values():
             found.append(one["graph_handle"])
     return found
@@ -163,7 +164,7 @@ def test_a_list_that_is_none_stays(caches: Path, tmp_path: Path) -> None:
     _, left = carry(theirs, mine)
     assert left.codes.count("key-taken") == 2
     assert "open(" in spoilt.read_text()
-    whole = [path for path in mine.rglob(INDEX) if path != spoilt]
+    whole = [path for path in below(mine) if path.name == INDEX and path != spoilt]
     assert [name for path in whole for name, _ in indexed(path.parent)] == PIECES
 
 

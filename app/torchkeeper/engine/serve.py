@@ -131,8 +131,10 @@ class _Requests(queue.Queue["_Asked | None"]):
         return self.came - self.done
 
 
-def main(fenced: str = "") -> None:
-    """Serve standard input and output. fenced: what may be asked (a ``Fence``), where not all."""
+def main(fenced: str = "", package: str = "engine") -> None:
+    """Serve standard input and output. fenced: what may be asked (a ``Fence``), where not all.
+    package: whose operations are served besides those that travel.
+    """
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
     gc.set_threshold(2_000_000, 10, 10)
@@ -161,7 +163,7 @@ def main(fenced: str = "") -> None:
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
     context = contextvars.copy_context()
     fence = Fence.from_json(fenced) if fenced else None
-    work = (_work, requests, running, fence)
+    work = (_work, requests, running, fence, package)
     worker = threading.Thread(target=context.run, args=work, name="worker")
     worker.start()
     sweeper = threading.Thread(target=home.sweep, args=(folder,), name="sweeper", daemon=True)
@@ -244,14 +246,16 @@ def _take(
     return None
 
 
-def _work(requests: _Requests, running: dict[int, Request], fence: Fence | None) -> None:
+def _work(
+    requests: _Requests, running: dict[int, Request], fence: Fence | None, package: str
+) -> None:
     session = Session()
     # What a window asks for first: loaded while nobody has asked yet.
     importlib.import_module("torchkeeper.engine.operations")
     while item := requests.get():
         request, op, params = item
         try:
-            answer(session, request, op, params, fence)
+            answer(session, request, op, params, fence, package)
         except BrokenPipeError:
             return  # the app is gone
         finally:
@@ -269,6 +273,7 @@ def answer(
     op: str,
     params: Mapping[str, object],
     fence: Fence | None = None,
+    package: str = "engine",
 ) -> None:
     def fail(code: str, **about: Any) -> None:
         try:
@@ -279,7 +284,7 @@ def answer(
             request.send("error", error={"code": code, "params": short})
 
     operation = TABLE.get(op)
-    if operation is None:
+    if operation is None or operation.package not in ("engine", package):
         return fail("operation-unknown", operation=op[:80])
     try:
         if why := protocol.misfit(operation.params, params, "params"):

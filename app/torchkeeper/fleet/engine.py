@@ -15,6 +15,7 @@ class FleetEngine(Engine):
     """The app's own interpreter, with its packages: what reaches other machines may need some."""
 
     _alone: ClassVar[tuple[str, ...]] = ("-I",)
+    _serves: ClassVar[tuple[str, ...]] = ("", "fleet")
 
     def __init__(self, python: str | None = None) -> None:
         """python: the interpreter of this machine, where a request names none."""

@@ -101,6 +101,8 @@ class Engine:
     silent: ClassVar[Callable[[Engine, float], None] | None] = None
     #: How our own interpreter is started.
     _alone: ClassVar[tuple[str, ...]] = ("-I", "-S")
+    #: What it is told to serve (``engine.serve.main``).
+    _serves: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
@@ -166,7 +168,7 @@ class Engine:
                 tr("Make the temporary folder writable, or name another in TMPDIR."),
                 code="no-temporary-folder",
             ) from e
-        argv = [self.python, *alone, "-c", home.BOOT, str(source)]
+        argv = [self.python, *alone, "-c", home.BOOT, str(source), *self._serves]
         try:
             return begin(argv, self._home, clean_environment(more))
         except OSError as e:
