@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.pace import LONG, within
+from torchkeeper.stores.folders.receipts import PLACED
 
 Made = TypeVar("Made")
 
@@ -42,8 +43,8 @@ _CHANGES = {
     "os.truncate": 1, "os.chmod": 1, "os.chown": 1, "os.utime": 1, "os.setxattr": 1,
     "shutil.move": 2, "os.mkfifo": 1, "os.mknod": 1,
 }  # fmt: skip
-#: Of those, where the last argument is the descriptor of a folder.
-_BELOW = ("os.mkdir", "os.remove", "os.rmdir", "os.link")
+#: Of those, where the last arguments are the descriptors of folders, one for each path.
+_BELOW = ("os.mkdir", "os.remove", "os.rmdir", "os.link", "os.rename")
 #: What a file that has no name yet gets one by.
 _UNNAMED = "/proc/self/fd/"
 _NEVER = (
@@ -53,6 +54,9 @@ _NEVER = (
 )  # fmt: skip
 #: The record of a journal that was begun, as torchkeeper.stores.folders.journal names it.
 _RECORD = re.compile(r"[0-9a-f]{16}-[0-9a-f]{32}\.json")
+#: What an import writes into its receipt, below the open folder of a place. Nobody hears in which
+#: folder a bare name is opened: ``check_files`` sees where it came to lie.
+NOTED = ("receipt.json", PLACED)
 #: The programs that may be started: those that read, and those that walk a folder.
 _READERS = ("torchkeeper.stores.reader_process", "torchkeeper.stores.folders.walk_process")
 
@@ -128,8 +132,9 @@ class Arena:
             if isinstance(flags, int) and flags & _WRITES and not self._may_write(path):
                 return f"opened {path!r} for writing"
         elif event in _CHANGES:
-            below = args[-1] if event in _BELOW and isinstance(args[-1], int) else -1
-            for path in args[: _CHANGES[event]]:
+            count = _CHANGES[event]
+            folders = args[-count:] if event in _BELOW else (-1,) * count
+            for path, below in zip(args[:count], folders, strict=True):
                 if event == "os.link" and str(path).startswith(_UNNAMED):
                     path = os.readlink(path)
                 if not self._may_write(path, below):
@@ -148,7 +153,7 @@ class Arena:
         if not isinstance(path, (str, bytes)):
             return True  # a descriptor, which was opened before
         text = os.fsdecode(path)
-        if text in (os.devnull, _TEMPORARY, f"{_TEMPORARY}/nameless"):
+        if text in (os.devnull, _TEMPORARY, f"{_TEMPORARY}/nameless", *NOTED):
             return True
         # As the system would go there: links in what leads to it are followed.
         folder = os.readlink(f"/proc/self/fd/{below}") if below >= 0 else os.getcwd()

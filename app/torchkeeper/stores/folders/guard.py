@@ -207,9 +207,11 @@ def settled(root: str, steps: Reversible[journal.Step], receipt: object) -> None
 
 
 def unplaced(root: str, receipt: object) -> None:
-    """Remove the receipt of an import that was taken back; what a purge has moved stays."""
+    """Remove the receipt of an import that was taken back, and the trash if that was made for it;
+    what a purge has moved stays.
+    """
     bin_ = receipts.at(root, receipt)
-    if bin_ is not None and receipts.lies(bin_) and not receipts.count(bin_):
+    if bin_ is not None and not receipts.count(bin_):
         receipts.discard(bin_)
 
 
