@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.conftest import BAD, CELLS, KERNELS, Warm, held, keys, warmed_alone
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.client.words.problems import UserError
 
 
@@ -38,6 +39,7 @@ def test_a_matrix_is_warmed_once(warm: Warm, recipes: Path, tmp_path: Path) -> N
     assert keys(place) == warmed_alone(recipes, tmp_path / "alone")
     first = contents(place)
     assert len(held(place)) == CELLS
+    assert not (place / TRASH).exists(), "hundreds of receipts would push out the user's own"
     made = {file.suffix for file in place.rglob("*") if file.is_file()}
     assert {".cubin", ".hsaco", ".ptx", ".amdgcn"} <= made
 

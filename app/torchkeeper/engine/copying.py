@@ -89,7 +89,7 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
             try:
                 done = copy(
                     store, chosen, into, report, left, replace, placed, password, makers, renaming,
-                    screen,
+                    screen, bool(params.get("noted", True)),
                 )  # fmt: skip
             except Problem as problem:
                 if problem.code == "server-broke-off":

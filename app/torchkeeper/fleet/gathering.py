@@ -119,7 +119,8 @@ class Gathering:
         def there(op: str, params: Mapping[str, object]) -> Any:
             return self._call(op, params, rows if op == COPY else None)
 
-        asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "replace": False}
+        # Of hundreds of receipts, for undo, the user's own would not be kept.
+        asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "noted": False}
         if not far.machine_of(self.into):
             there(COPY, asked)
         else:

@@ -133,19 +133,21 @@ def copy(
     makers: Makers | None = None,
     names: Names | None = None,
     screen: Screen | None = None,
+    noted: bool = True,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
     A folder is made where it is missing, a bundle is written anew: over one that is there only with
     ``replace``. A payload that is there is never overwritten by a different one. A server has one
     payload for each key: of several the newest goes. ``placed`` hears of each entry that was put
-    into a folder, and its path there. ``makers`` tell a bundle how objects were built, ``names`` a
-    folder under which names it gets them. ``screen`` looks at what goes, and holds back what should
-    not. Raises Problem as check_other and as the target's writer does (folders.importing,
-    bundles.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
-    as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
-    does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
-    ("server-broke-off-bundle"), for a bundle is whole or not at all.
+    into a folder, and its path there; noted: there is a receipt for undo then. ``makers`` tell a
+    bundle how objects were built, ``names`` a folder under which names it gets them. ``screen``
+    looks at what goes, and holds back what should not. Raises Problem as check_other and as the
+    target's writer does (folders.importing, bundles.export, stores.redis.publishing), and passes
+    Cancelled on; a folder or a bundle is then as it was, in a server stays what has arrived. A
+    server that breaks off is waited for; where it does not come back, raises
+    Problem("server-broke-off"), and what has arrived stays, or ("server-broke-off-bundle"), for a
+    bundle is whole or not at all.
     """
     what = scheme_of(target).becomes(target)
     check_other(source, target)
@@ -165,7 +167,7 @@ def copy(
         from torchkeeper.stores.folders.importing import import_bundles
 
         done = import_bundles(
-            [offered], target, report, lambda _, item, problem: left(item, problem), placed
+            [offered], target, report, lambda _, item, problem: left(item, problem), placed, noted
         )
         figures = done.entries, done.files, done.bytes, done.exists, done.doubles
         return Copied(what, *figures, done.receipt)

@@ -182,8 +182,9 @@ class ImportRow(TypedDict):
 
 
 class CopyParams(OfPlace, Into, total=False):
-    """dry: only say what it would come to. alone: without what the entries need. The others are as
-    of ImportParams and ExportParams.
+    """dry: only say what it would come to. alone: without what the entries need. noted: a folder
+    has a receipt then, for undo, which it has by default. The others are as of ImportParams and
+    ExportParams.
     """
 
     select: Select
@@ -194,6 +195,7 @@ class CopyParams(OfPlace, Into, total=False):
     env: str | None
     secrets: Secrets | None
     vouched: str
+    noted: bool
 
 
 class _TargetParams(TypedDict):

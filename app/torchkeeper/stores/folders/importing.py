@@ -275,15 +275,16 @@ class Imported(placing.Counts):
 
 
 def import_bundles(
-    bundles: Sequence[Offer], place: str, report: Report, left: _Left[Offer], placed: Placed = None
-) -> Imported:
+    bundles: Sequence[Offer], place: str, report: Report, left: _Left[Offer], placed: Placed = None,
+    noted: bool = True,
+) -> Imported:  # fmt: skip
     """Place every entry of what offers some in the folder, which is made if it is missing.
 
     An entry that is there with the same sha256 counts as ``exists``; one that came before it here,
-    too, as a double. A damaged entry and one
-    whose place is taken by something else go to ``left``; the rest goes on. When the disk is
-    full, the folder cannot be written, or the user cancels, what was placed is taken back.
-    ``placed`` hears of each entry that was placed, and its path in the folder.
+    too, as a double. A damaged entry and one whose place is taken by something else go to ``left``;
+    the rest goes on. When the disk is full, the folder cannot be written, or the user cancels, what
+    was placed is taken back. ``placed`` hears of each entry that was placed, and its path in the
+    folder. noted: whether there is a receipt for undo.
 
     Raises Problem("place-unwritable" | "disk-full" | "place-busy") and passes Cancelled on, and
     Lost, with its counts: what has wholly arrived stays then, so that the next time goes on there.
@@ -297,7 +298,7 @@ def import_bundles(
                 above.append(folder)
         with changing(place, report):
             root = Root(place).root
-            record = Record(root)
+            record = Record(root, noted)
             journal = Journal(root, "import", report, above=above, receipt=record.name)
             try:
                 return _import(bundles, journal, record, report, left, placed)

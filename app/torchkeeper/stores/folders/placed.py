@@ -40,9 +40,10 @@ _MOST, _LONGEST = 2_000_000, 1 << 20
 
 @dataclass
 class Record:
-    """What an import has placed so far. name: of its receipt."""
+    """What an import has placed so far. noted: whether it has a receipt, of this name."""
 
     root: str
+    noted: bool = True
     name: str = field(default_factory=receipts.new_name)
     _lines: Steps = field(default_factory=Steps)
     _kinds: list[str] = field(default_factory=list)
@@ -73,10 +74,10 @@ class Record:
         return [self.root, trash, os.path.join(trash, self.name)]
 
     def write(self) -> str | None:
-        """Write the receipt; its name, or None where nothing was placed or it cannot be kept. Its
-        ``folders`` are still to be synced.
+        """Write the receipt; its name, or None where there is none: nothing was placed, or it
+        cannot be kept. Its ``folders`` are still to be synced.
         """
-        if not len(self._lines):
+        if not len(self._lines) or not self.noted:
             return None
         amount = {**tally(self._kinds), "files": self._files, **measured(self._bytes, on_disk=True)}
         bin_ = os.path.join(self.root, TRASH, self.name)
