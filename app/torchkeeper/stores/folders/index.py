@@ -136,7 +136,7 @@ class Index:
         columns = f"kind, path, signature, sha256, problem, look, {told}"
         asked = f"SELECT {columns} FROM entries WHERE place = ?"  # noqa: S608
         cursor = self._db.execute(asked, (_key(self._place),))
-        alike: dict[str, Any] = {}
+        alike = dict[str, object]()
         while rows := cursor.fetchmany(_AT_ONCE):
             # One parse of many is several times as fast as one parse each; those of entries that
             # are alike are one object.
