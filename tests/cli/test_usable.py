@@ -14,6 +14,7 @@ def _graphs(tk: Tk, place: Path) -> set[str]:
     return {row["key"] for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_import_and_copy_take_what_is_usable(
     tk: Tk, filled: Path, kept_291: Path, tmp_path: Path, torch_python: str

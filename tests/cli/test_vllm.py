@@ -53,8 +53,8 @@ def test_a_key_is_one_place_with_its_ranks(tk: Tk, tmp_path: Path) -> None:
     env = {"VLLM_CACHE_ROOT": str(root), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     [row] = [x for x in tk("places", "--json", **env).objects if x["reason"] == "vllm"]
     assert (row["path"], sorted(row["ranks"])) == (str(key), sorted(ranks))
-    assert f"{key}  12 entries, " in (said := tk("places", **env).out)
-    assert said.splitlines()[-1].endswith("vLLM, 3 ranks")
+    [said] = [x for x in tk("places", **env).out.splitlines() if x.startswith(f"{key} ")]
+    assert said.startswith(f"{key}  12 entries, ") and said.endswith("vLLM, 3 ranks")
 
     def listed(*words: str | Path) -> list[list[str]]:
         return [line.split() for line in tk("ls", *words).out.splitlines()[:-1]]

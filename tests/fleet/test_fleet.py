@@ -59,6 +59,7 @@ def test_a_matrix_is_warmed_once(warm: Warm, recipes: Path, tmp_path: Path) -> N
     assert contents(tmp_path / "other") == first
 
 
+@pytest.mark.slow
 def test_of_a_recipe_that_changes_only_its_cells_are_compiled(
     warm: Warm, recipes: Path, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_of_a_recipe_that_changes_only_its_cells_are_compiled(
     assert (third.result["compiled"], third.result["there"]) == (CELLS // 2, CELLS + 1)
 
 
+@pytest.mark.slow
 def test_what_is_in_the_place_is_a_hit(warm: Warm, recipes: Path, tmp_path: Path) -> None:
     """A place that a plain warm-up has filled: every cell finds its entry, nothing is new."""
     alone = warmed_alone(recipes, tmp_path / "place")
@@ -91,6 +93,7 @@ def test_what_is_in_the_place_is_a_hit(warm: Warm, recipes: Path, tmp_path: Path
     assert ran.result["states"]["warm"] == CELLS
 
 
+@pytest.mark.slow
 def test_into_a_bundle(warm: Warm, recipes: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "all.torchcache"
     ran = warm(bundle)
@@ -101,6 +104,7 @@ def test_into_a_bundle(warm: Warm, recipes: Path, tmp_path: Path) -> None:
     assert (again.result["compiled"], again.result["there"]) == (0, CELLS)
 
 
+@pytest.mark.slow
 def test_cells_are_proven(warm: Warm, tmp_path: Path) -> None:
     ran = warm(tmp_path / "place", prove=True, only=[0, 9, 20])
     assert ran.result["states"]["proven"] == ran.result["cells"] == 3
@@ -159,7 +163,9 @@ def test_a_target_that_is_none_is_said(warm: Warm, tmp_path: Path, target: str) 
     assert told.value.code == "target-unknown" or "ssh://HOST" in told.value.remedy
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_what_is_killed_goes_on(warm: Warm, tmp_path: Path, number: int) -> None:
     def kill(message: Any, engine: Any) -> None:
         if "gathered" in message.body:

@@ -142,6 +142,7 @@ def test_what_a_node_says_of_cells_ends_nothing(warm: Warm, tmp_path: Path, body
     assert {name for unit in state.new.values() for name in unit} <= keys(tmp_path / "place")
 
 
+@pytest.mark.slow
 def test_a_bundle_that_nobody_can_read_any_more_has_not_come(warm: Warm, tmp_path: Path) -> None:
     state = State(str(tmp_path / "state"))
     ran = warm(tmp_path / "place", only=[0, 1], slots=1)
@@ -182,6 +183,7 @@ def test_what_was_there_is_no_fleets(warm: Warm, recipes: Path, tmp_path: Path) 
     assert not gone.graphs | gone.rest
 
 
+@pytest.mark.slow
 def test_what_a_fleet_has_brought_is_its_own(warm: Warm, tmp_path: Path) -> None:
     warm(tmp_path / "place", only=[0, 1, 2])
     state = State(str(tmp_path / "state"))

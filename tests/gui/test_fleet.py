@@ -558,6 +558,7 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     assert any(place.path == str(bundle) and place.bundle for place in window.places.places)
 
 
+@pytest.mark.slow
 def test_a_fleet_that_is_cancelled_keeps_what_was_done_and_goes_on(
     qtbot: QtBot, open_window: OpenWindow, recipes: Path, tmp_path: Path, torch_python: str,
     monkeypatch: pytest.MonkeyPatch,
