@@ -216,11 +216,7 @@ class IntoChoice(forms.Compound):
 
     def choose(self, path: str) -> None:
         """Choose a path, adding it where it is not among the places."""
-        row = self.combo.findData(path)
-        if row < 0:
-            self.combo.addItem(printable(path), path)
-            row = self.combo.count() - 1
-        self.combo.setCurrentIndex(row)
+        self.combo.choose(path)
 
     def _bundle(self) -> None:
         kinds = self.tr("Torchkeeper bundles (*.torchcache)")

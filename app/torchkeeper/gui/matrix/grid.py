@@ -15,13 +15,14 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTableView
+from PySide6.QtGui import QGuiApplication, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTableView
 
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.matrix import cells as words
 from torchkeeper.gui.matrix.cells import BAD, Cells
+from torchkeeper.gui.matrix.painting import PlainDelegate
 from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
@@ -210,25 +211,15 @@ class CellsModel(QAbstractTableModel):
         return "\n".join([*filter(None, lines), *([error.what] if error else [])])
 
 
-class CellDelegate(QtWidgets.QStyledItemDelegate):
-    """Paints without the style sheet, which takes long."""
+class CellDelegate(PlainDelegate):
+    """Paints the name of a variant, and what has become of a cell."""
 
     def __init__(self, view: QTableView, model: CellsModel) -> None:
         super().__init__(view)
-        self._view, self._model = view, model
-        theme.follow(self, self._dress)
-
-    def _dress(self) -> None:
-        self._font = QtWidgets.QApplication.font()
-        self._metrics = QFontMetrics(self._font)
+        self._model = model
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        shades = theme.shades()
-        box: QRect = option.rect
-        state: QStyle.StateFlag = option.state
-        if state & QStyle.StateFlag.State_Selected:
-            active = state & QStyle.StateFlag.State_Active
-            painter.fillRect(box, QColor(shades.selected if active else shades.selected_quiet))
+        shades, box = theme.shades(), self.ground(painter, option)
         ident = self._model.ident(index.row(), index.column())
         if not ident:
             return
@@ -236,15 +227,10 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
         left, width = box.left() + _PAD, box.width() - 2 * _PAD
         if index.column():
             name, role = words.mark(self._model.cells.rows[ident]["state"])
-            shade = getattr(shades, role)
-            drawn = theme.pixmap(name, 16, shade, self._view.devicePixelRatioF())
-            painter.drawPixmap(left, box.center().y() - 7, drawn)
+            self.mark(painter, left, box, name, role)
             left, width = left + _SHIFT, width - _SHIFT
             colour = shades.muted if role == "muted" else shades.text
-        painter.setFont(self._font)
-        painter.setPen(QColor(colour))
-        cut = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
-        painter.drawText(left, box.top(), width, box.height(), _LEFT, cut)
+        self.words(painter, QRect(left, box.top(), width, box.height()), text, colour, _LEFT)
 
 
 class MatrixView(QTableView):

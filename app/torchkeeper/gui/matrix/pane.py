@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTableView, QWidget
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTableView, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
@@ -24,6 +24,7 @@ from torchkeeper.gui.matrix.model import (
     Line,
     VariantsModel,
 )
+from torchkeeper.gui.matrix.painting import PlainDelegate
 from torchkeeper.gui.matrix.variants import (
     COMPILING,
     Variants,
@@ -57,25 +58,15 @@ def mark(variant: VariantState) -> tuple[str, str]:
     return _MARKS.get(variant.state, _MARKS["queued"])
 
 
-class VariantDelegate(QtWidgets.QStyledItemDelegate):
-    """Paints without the style sheet, which takes long."""
+class VariantDelegate(PlainDelegate):
+    """Paints what a variant is at, and where its time went."""
 
     def __init__(self, view: QTableView, model: VariantsModel) -> None:
         super().__init__(view)
-        self._view, self._model = view, model
-        theme.follow(self, self._dress)
-
-    def _dress(self) -> None:
-        self._font = QtWidgets.QApplication.font()
-        self._metrics = QFontMetrics(self._font)
+        self._model = model
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        shades = theme.shades()
-        box: QRect = option.rect
-        state: QStyle.StateFlag = option.state
-        if state & QStyle.StateFlag.State_Selected:
-            active = state & QStyle.StateFlag.State_Active
-            painter.fillRect(box, QColor(shades.selected if active else shades.selected_quiet))
+        shades, box = theme.shades(), self.ground(painter, option)
         line, column = self._model.line(index.row()), index.column()
         if column == PHASES and not (isinstance(line, VariantState) and line.error):
             self._bar(painter, box, line)
@@ -89,16 +80,13 @@ class VariantDelegate(QtWidgets.QStyledItemDelegate):
         )
         if column == VARIANT:
             if isinstance(line, VariantState):
-                name, shade = mark(line)
-                scale = self._view.devicePixelRatioF()
-                drawn = theme.pixmap(name, 16, getattr(shades, shade), scale)
-                painter.drawPixmap(left, box.center().y() - 7, drawn)
+                self.mark(painter, left, box, *mark(line))
             left, width = left + _SHIFT, width - _SHIFT
-        painter.setFont(self._font)
-        painter.setPen(QColor(shades.muted if quiet else shades.text))
-        shown = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
-        side = _RIGHT if column in NUMBERS else _LEFT
-        painter.drawText(left, box.top(), width, box.height(), side, shown)
+        colour, side = (
+            shades.muted if quiet else shades.text,
+            _RIGHT if column in NUMBERS else _LEFT,
+        )
+        self.words(painter, QRect(left, box.top(), width, box.height()), text, colour, side)
 
     def _bar(self, painter: QPainter, box: QRect, line: Line) -> None:
         """The phases, as long as they took beside the variant that took longest."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.widgets.lists import Index
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QWidget
+    from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 #: Pixels beside an item, and those that its round corners have.
 EDGE, _ROUND = 8, 6
@@ -41,6 +43,22 @@ def ground(
         painter.setBrush(QColor(shades.hover) if aimed else Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(shades.accent), frame))
         painter.drawRoundedRect(box.adjusted(1, 1, -1, -1) if aimed else box, _ROUND, _ROUND)
+
+
+class TwoLines(QStyledItemDelegate):
+    """Items with a mark and two lines."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, _: Index) -> QSize:
+        return QSize(160, 2 * option.fontMetrics.height() + 16)
+
+    @staticmethod
+    def rooms(option: QStyleOptionViewItem) -> tuple[QRect, QRect, QRect, QRect]:
+        """Where all of it is, its mark, and each line."""
+        box: QRect = option.rect.adjusted(EDGE, 1, -EDGE, -1)
+        inner, high = box.adjusted(38, 5, -8, -5), option.fontMetrics.height()
+        first = QRect(inner.left(), inner.top(), inner.width(), high)
+        mark_at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
+        return box, mark_at, first, first.translated(0, high + 2)
 
 
 def ring(view: QAbstractItemView) -> None:

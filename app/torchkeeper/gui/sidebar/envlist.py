@@ -6,9 +6,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractListModel, QCoreApplication, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
@@ -114,31 +113,24 @@ def _where(python: str) -> str:
     return printable("~" + path[len(home) :] if path.startswith(home + "/") else path)
 
 
-class EnvironmentDelegate(QStyledItemDelegate):
+class EnvironmentDelegate(drawing.TwoLines):
     """An environment in two lines: its torch, and where its interpreter is."""
 
     def __init__(self, view: EnvironmentList) -> None:
         super().__init__(view)
         self._view = view
 
-    def sizeHint(self, option: QStyleOptionViewItem, _: Index) -> QSize:
-        return QSize(160, 2 * option.fontMetrics.height() + 16)
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         one = index.data(EnvironmentItems.EnvironmentRole)
         if not isinstance(one, Environment):
             return
-        shades, metrics = theme.shades(), option.fontMetrics
+        shades = theme.shades()
         chosen = bool(index.data(EnvironmentItems.ChosenRole))
-        box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
+        box, at, first, second = self.rooms(option)
         painter.save()
         drawing.ground(painter, self._view, option, box, False, self._view.frame_of(index))
         name, role = _MARKS[one.state]
-        at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, name, "accent" if chosen and one.torch else role)
-        inner = box.adjusted(38, 5, -8, -5)
-        first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
-        second = first.translated(0, metrics.height() + 2)
         if chosen:
             first = drawing.mark_at_right(painter, self._view, first, "done", "accent")
         failed = one.state is State.FAILED

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractListModel, QCoreApplication, QRect, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.client.kept.targets import Kept
 from torchkeeper.client.words.problems import printable
@@ -64,31 +63,24 @@ class TargetItems(QAbstractListModel):
             self.endResetModel()
 
 
-class TargetDelegate(QStyledItemDelegate):
+class TargetDelegate(drawing.TwoLines):
     """A target in two lines: its name, and what it is."""
 
     def __init__(self, view: TargetList) -> None:
         super().__init__(view)
         self._view = view
 
-    def sizeHint(self, option: QStyleOptionViewItem, _: Index) -> QSize:
-        return QSize(160, 2 * option.fontMetrics.height() + 16)
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         one = index.data(TargetItems.TargetRole)
         if not isinstance(one, Kept):
             return
-        shades, metrics = theme.shades(), option.fontMetrics
-        box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
+        shades = theme.shades()
+        box, at, first, second = self.rooms(option)
         painter.save()
         chosen = self._view.selectionModel().isSelected(index)
         frame = self._view.frame_of(index)
         drawing.ground(painter, self._view, option, box, chosen, frame, quiet=True)
-        at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, _ICONS.get(one.kind, "machine"), "text")
-        inner = box.adjusted(38, 5, -8, -5)
-        first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
-        second = first.translated(0, metrics.height() + 2)
         cut = Qt.TextElideMode.ElideRight
         drawing.words(painter, first, words.title(one.name), shades.text, cut)
         drawing.words(painter, second, words.about(one), shades.muted, cut)

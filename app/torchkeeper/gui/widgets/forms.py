@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, 
 from PySide6.QtGui import QAction, QClipboard, QColor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QBoxLayout, QLabel, QLayout, QMenu, QPushButton, QWidget
 
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.widgets.plain import Label
@@ -529,6 +530,14 @@ class Choice(QtWidgets.QComboBox):
             for text, value in some:
                 self.addItem(text, value)
             self.setCurrentIndex(max(0, self.findData(at)))
+
+    def choose(self, path: str) -> None:
+        """Choose a path, adding it where it is not among what is offered."""
+        row = self.findData(path)
+        if row < 0:
+            self.addItem(printable(path), path)
+            row = self.count() - 1
+        self.setCurrentIndex(row)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         event.ignore()
