@@ -83,6 +83,24 @@ def test_each_cell_is_done_once() -> None:
     assert not told.failed
 
 
+def test_a_node_that_is_asked_alone_has_one_compile_job_with_all_its_slots() -> None:
+    """Processes take long to start: one job does several cells at a time, as ``warm --jobs``."""
+    alone, shared = place("x", slots=4), place("y")
+    assert (alone.jobs, shared.jobs) == (4, 1)
+    cells, running = [cell(f"{n}") for n in range(24)], list[int]()
+    lock = threading.Lock()
+
+    def do(_: Place, names: list[str]) -> dict[str, str]:
+        running.append(len(names))
+        assert lock.acquire(blocking=False), "two jobs on one node"
+        lock.release()
+        return {}
+
+    told = Told().work(cells, [alone], do, at_once=lambda one: one.jobs)
+    assert told.done == Counter(one.ident for one in cells)
+    assert running == [24]  # the share of each slot, in one job
+
+
 def test_cells_go_where_they_fit() -> None:
     cells = [cell("a1", "a"), cell("b1", "b"), cell("any", "")]
     told = Told().work(cells, [place("x", "a"), place("y", "b")])

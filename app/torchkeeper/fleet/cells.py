@@ -55,6 +55,11 @@ class Place(NamedTuple):
         one = self.node.name
         return one if one.startswith(self.target.name) else f"{self.target.name}/{one}"
 
+    @property
+    def jobs(self) -> int:
+        """How many cells one compile job does there at a time."""
+        return self.node.slots if self.target.alone else 1
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -116,14 +116,14 @@ class Fleet:
         begun = time.monotonic()
         todo = self._begin()
         with self._merging():
-            self._run(todo, self._fill, self._failed)
+            self._run(todo, self._fill, self._failed, at_once=lambda place: place.jobs)
         self._finish()
         if self._params.get("prove") and not self._cut:
             self._seeds.clear()
             wanted = ("warm", "partly") if self._params.get("again") else ("warm",)
             unproven = [one for one in self._cells if self._rows[one.ident]["state"] in wanted]
             elsewhere = _Elsewhere(self._state, self._places)
-            self._run(unproven, self._prove, self._unproven, elsewhere.prefers)
+            self._run(unproven, self._prove, self._unproven, prefers=elsewhere.prefers)
         return self._result(begun)
 
     def _begin(self) -> list[Cell]:
@@ -177,10 +177,9 @@ class Fleet:
 
     # Threads do it, and this one tells of it.
 
-    def _run(self, cells: list[Cell], do: Any, fail: Any, prefers: Any = None) -> None:
+    def _run(self, cells: list[Cell], do: Any, fail: Any, **more: Any) -> None:
         if not cells or self._cut:
             return
-        more = {"prefers": prefers} if prefers else {}
         work = Work(cells, self._places, do, self._lost, fail, self._stop, **more)
         self._tell_of(_Thread(work.work))
 
@@ -230,8 +229,11 @@ class Fleet:
         problem: Fault = {"code": "fleet-unproven", "params": {"nodes": ", ".join(why)}}
         self._say(cell.ident, state="partly", problem=problem, log=text.splitlines()[-LINES:])
 
-    def _unit(self, op: str, place: Place, cells: Sequence[Cell], output: str = "") -> Unit:
-        params = {**self._about, "recipes": self._sent, "only": [x.row["index"] for x in cells]}
+    def _unit(
+        self, op: str, place: Place, cells: Sequence[Cell], output: str = "", **more: object
+    ) -> Unit:
+        only = [one.row["index"] for one in cells]
+        params = {**self._about, "recipes": self._sent, "only": only, **more}
         files: dict[str, str | Sequence[str]] = {"seeds": self._seeds_of(place, cells[0])}
         if os.path.isfile(self._zip) and any(not isinstance(one, str) for one in self._asked):
             files["sent"] = self._zip
@@ -263,7 +265,7 @@ class Fleet:
             self._say(cell.ident, state="compiling", node=place.name)
         new: frozenset[tuple[str, str]] = frozenset()
         try:
-            request = self._unit(protocol.FILL, place, cells, file)
+            request = self._unit(protocol.FILL, place, cells, file, jobs=place.jobs)
             with self._answering():
                 result = place.target.run(place.node, request, heard, self._stop)
                 if result["new"]:

@@ -40,8 +40,9 @@ Do = Callable[[Place, Sequence[Cell]], tuple[set[str], dict[str, str]]]
 
 
 class Work:
-    """Cells and the nodes that they are done on. prefers: whether a node is to have a cell if
-    another could as well. ended: hears of each cell that failed for good.
+    """Cells and the nodes that they are done on. failed: hears of each cell that failed for good.
+    prefers: whether a node is to have a cell if another could as well. at_once: how many cells of a
+    unit a node does at a time; it has as many units fewer.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Work:
         failed: Callable[[Cell, dict[str, str]], None],
         stop: threading.Event,
         prefers: Callable[[Cell, Place], bool] = lambda *_: True,
+        at_once: Callable[[Place], int] = lambda _: 1,
     ) -> None:
         self._places, self._do, self._lost, self._failed = places, do, lost, failed
-        self._stop, self._prefers = stop, prefers
+        self._stop, self._prefers, self._at_once = stop, prefers, at_once
         self._changed = threading.Condition()
         #: What waits, by its kind and its group: the longest group first, as what is last should be
         #: short.
@@ -65,7 +67,7 @@ class Work:
         self._gone = set[str]()
         #: What the last node said that was given up because of what it answers.
         self._refused: UserError | None = None
-        #: Seconds that cells took, and how many.
+        #: Seconds that cells took where each is alone, and how many.
         self._spent, self._done = 0.0, 0
         self.error: BaseException | None = None
         cells = list(cells)
@@ -82,7 +84,7 @@ class Work:
         threads = [
             threading.Thread(target=self._serve, args=(place,), name=f"fleet-{place.name}-{slot}")
             for place in self._places
-            for slot in range(place.node.slots)
+            for slot in range(place.node.slots // self._at_once(place))
         ]
         for thread in threads:
             thread.start()
@@ -127,7 +129,7 @@ class Work:
             for ident in done:
                 left.pop(ident, None)
             with self._changed:
-                self._spent += time.monotonic() - begun
+                self._spent += (time.monotonic() - begun) * self._at_once(place)
                 self._done += len(done)
             for ident, why in failed.items():
                 if (one := left.get(ident)) is None:
@@ -172,7 +174,7 @@ class Work:
 
     def _take(self, place: Place) -> list[Waiting]:
         slots = sum(one.node.slots for one in self._places if one.name not in self._gone)
-        most = self._most(max(slots, 1))
+        most = self._most(max(slots, 1)) * self._at_once(place)
         for exact in (True, False):
             for kind in (place.kind, ""):
                 groups = self._groups.get(kind, {})

@@ -30,6 +30,8 @@ class Machines(Target):
     default. slots: of each; None for one.
     """
 
+    alone = True
+
     def __init__(
         self,
         name: str,

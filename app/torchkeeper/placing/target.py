@@ -91,6 +91,9 @@ class Target(ABC):
 
     #: As people name it: ``local``, ``ssh://gpu1``, ``slurm``.
     name: str
+    #: Whether nobody else gives out what a node has: then one compile job does as many cells at a
+    #: time as the node has slots, and its processes, which take long to start, are fewer.
+    alone = False
 
     @abstractmethod
     def nodes(self) -> list[Node]:
