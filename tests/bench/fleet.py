@@ -1,9 +1,9 @@
 """A fleet: what placing and gathering cost beside a warm-up of the same, and how busy many workers
-are kept. ``python -m tests.bench.fleet``: some minutes.
+are kept. ``python -m tests.bench.fleet``: some minutes; ``… large`` some more.
 
 The cells of the second are simulated: a worker sleeps as long as they take, and writes a bundle of
-as many kernels. All else is as it is: 10,000 variants of a recipe, the handing out, the journal,
-the merging of each bundle into a folder.
+as many kernels. All else is as it is: the variants of a recipe, the handing out, the journal, the
+merging of each bundle into a folder.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.bench import measure
 from tests.bench.measure import Figure
-from tests.fleet.conftest import KERNELS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.recipes import files
 from torchkeeper.engine.protocol import Message
-from torchkeeper.fleet.cells import Place
+from torchkeeper.fleet.cells import Place, kind_of
 from torchkeeper.fleet.gathering import Gathering
 from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State
@@ -40,8 +39,21 @@ from torchkeeper.stores.folders.folder import Folder
 
 #: Variants of a small model, and workers on this machine.
 CELLS, WORKERS = 24, 4
-#: Simulated cells, their workers, and seconds that one takes, on average.
-MANY, CROWD, SECONDS = 10_000, 64, 1.0
+
+
+class Crowd(NamedTuple):
+    """Simulated cells, of so many kinds of nodes each variant, their workers, and the seconds that
+    one takes, on average.
+    """
+
+    cells: int
+    workers: int
+    seconds: float
+    kinds: int = 1
+
+
+CROWD, LARGE = Crowd(10_000, 64, 1.0), Crowd(100_000, 1_000, 10.0, 10)
+#: Its recipe, and the file with the model.
 MODEL = """[[callable]]
 factory = "models:Small"
 args = {{ width = 32 }}
@@ -51,14 +63,7 @@ batch = {}
 [compile]
 dynamic = false
 """
-MATRIX = """[[triton]]
-kernel = "kernels.py:add"
-signature = {{ x = "*fp32:16", y = "*fp32:16", n = "i32" }}
-targets = ["cuda:80", "cuda:90"]
-[matrix]
-B = {}
-num_warps = [1, 2, 4, 8, 16]
-"""
+MODELS = Path(__file__).parents[2] / "resources/recipes/models.py"
 
 
 class Sleeping(Target):
@@ -66,25 +71,27 @@ class Sleeping(Target):
 
     name = "sleeping"
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, crowd: Crowd) -> None:
+        self._crowd = crowd
         #: Seconds that they were at work, together; how many units; when the last one ended.
         self.busy, self.units, self.last = 0.0, 0, 0.0
         self._lock = threading.Lock()
         self._scratch = scratch
 
     def nodes(self) -> list[Node]:
-        facts: Any = {"triton": "3.7.1", "torch": "2.13.0", "devices": []}
-        return [Node(f"sleeping{n}", "python", 1, facts) for n in range(CROWD)]
+        workers, kinds = self._crowd.workers, self._crowd.kinds
+        facts: list[Any] = [{"torch": "2.13.0", "system": f"{n}"} for n in range(kinds)]
+        return [Node(f"sleeping{n}", "python", 1, facts[n % kinds]) for n in range(workers)]
 
     def run(self, node: Node, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
         begun = time.monotonic()
         only: Any = unit.params["only"]
         for index in only:
-            time.sleep(random.uniform(0.5, 1.5) * SECONDS)
-            done = {"index": index, "state": "done", "seconds": SECONDS, "graphs": 1}
+            time.sleep(random.uniform(0.5, 1.5) * self._crowd.seconds)
+            done = {"index": index, "state": "done", "seconds": 1.0, "graphs": 1}
             heard(Message("finding", 1, {"variant": done}))
         folder = Path(tempfile.mkdtemp(dir=self._scratch))
-        rows = [kernel(folder, index) for index in only]
+        rows = [kernel(folder, f"{node.facts} {index}") for index in only]
         place = Folder(str(folder))
         chosen = [replace(unread(one), unhashed=True) for one in place.items(Report())]
         export(chosen, place, unit.output, Report(), lambda *_: None)
@@ -100,16 +107,16 @@ class Sleeping(Target):
         pass
 
 
-def kernel(folder: Path, index: int) -> dict[str, str]:
+def kernel(folder: Path, name: str) -> dict[str, str]:
     """A kernel's folder, as Triton leaves one."""
-    key = base64.b32encode(hashlib.sha256(str(index).encode()).digest()).decode().rstrip("=")
+    key = base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
     home = folder / "triton/0" / key
     home.mkdir(parents=True)
     about = {"hash": key.lower(), "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
              "num_warps": 4, "name": "add", "triton_version": "3.7.1"}  # fmt: skip
     (home / "add.json").write_text(json.dumps(about))
     for end in ("ttir", "ttgir", "llir", "ptx", "cubin"):
-        (home / f"add.{end}").write_bytes(hashlib.sha256(f"{index}{end}".encode()).digest() * 100)
+        (home / f"add.{end}").write_bytes(hashlib.sha256(f"{name}{end}".encode()).digest() * 100)
     return {"kind": "triton", "key": key}
 
 
@@ -117,7 +124,7 @@ def warmed(scratch: Path, python: str) -> list[Figure]:
     """24 cells over 4 workers of this machine, beside ``warm --jobs 4`` of the same."""
     recipes = scratch / "recipes"
     recipes.mkdir()
-    shutil.copy(Path(__file__).parents[2] / "resources/recipes/models.py", recipes)
+    shutil.copy(MODELS, recipes)
     env = {**measure.environment(scratch), "TORCHKEEPER_TORCH_PYTHON": python}
 
     def one(name: str, *more: str) -> float:
@@ -141,14 +148,16 @@ def warmed(scratch: Path, python: str) -> list[Figure]:
     return [Figure(what, min(fleet), min(plain), 1.15, f"warm --jobs {WORKERS}")]
 
 
-def crowd(scratch: Path) -> list[Figure]:
-    """How much of their time 64 workers are busy with 10,000 cells, and the memory that takes."""
+def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
+    """How much of their time workers are busy with simulated cells, and the memory that takes."""
     recipes = scratch / "many"
     recipes.mkdir()
-    (recipes / "kernels.py").write_text(KERNELS)
-    (recipes / "many.toml").write_text(MATRIX.format(list(range(1, MANY // 10 + 1))))
-    target = Sleeping(scratch)
-    places = [Place(target, node, "") for node in target.nodes()]
+    shutil.copy(MODELS, recipes)
+    variants = list(range(1, of.cells // of.kinds + 1))
+    (recipes / "many.toml").write_text(MODEL.format(variants))
+    target = Sleeping(scratch, of)
+    nodes = [(node, kind_of(node.facts)) for node in target.nodes()]
+    places = [Place(target, node, kind) for node, kind in nodes]
     state = State(str(scratch / "many.state"))
     params: Any = {"recipes": files.wire([str(recipes / "many.toml")]),
                    "into": str(scratch / "many.place")}  # fmt: skip
@@ -156,19 +165,22 @@ def crowd(scratch: Path) -> list[Figure]:
         gathering = Gathering(str(scratch / "many.place"), None, {})
         inner = scratch / "inner"
         inner.mkdir()
-        fleet = Fleet(params, places, state, gathering, str(inner), Report())
         begun = time.monotonic()
+        fleet = Fleet(params, places, state, gathering, str(inner), Report())
+        planned = time.monotonic()
         result = fleet.warm()
         ended = time.monotonic()
         gathering.close()
-    assert result["states"]["warm"] == MANY, result
+    assert result["states"]["warm"] == of.cells, result
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     there = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    seconds = target.last - begun
-    idle = 100 * (1 - target.busy / (CROWD * seconds))
+    seconds = target.last - planned
+    idle = 100 * (1 - target.busy / (of.workers * seconds))
+    name = f"{of.cells:,} simulated cells over {of.workers:,} workers"
     return [
-        Figure(f"{MANY:,} simulated cells over {CROWD} workers: idle", idle, 100.0, None,
-               f"{seconds:.0f} s, {target.units} units", 5.0, "%"),
+        Figure(f"{name}: idle", idle, 100.0, None, f"{seconds:.0f} s, {target.units} units", 5.0,
+               "%"),
+        Figure("… read before the first unit", planned - begun, seconds, None, "all units"),
         Figure("… merged after the last unit", ended - target.last, seconds, None, "all units"),
         Figure("… memory of this process", used, there, None, "the largest engine", 300.0, "MB"),
     ]  # fmt: skip
@@ -181,8 +193,9 @@ def figures(scratch: Path, python: str) -> list[Figure]:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         parts = {"crowd": lambda: crowd(Path(folder)),
+                 "large": lambda: crowd(Path(folder), LARGE),
                  "warmed": lambda: warmed(Path(folder), sys.executable)}  # fmt: skip
-        for name in sys.argv[1:] or parts:
+        for name in sys.argv[1:] or ("crowd", "warmed"):
             for one in parts[name]():
                 print(one.what, one.text(one.ours), one.text(one.reference), one.of, one.aim,
                       f"{one.ratio:.2f}", "kept" if one.kept else "MISSED", flush=True)  # fmt: skip
