@@ -53,13 +53,15 @@ class Crowd(NamedTuple):
 
 
 CROWD, LARGE = Crowd(10_000, 64, 1.0), Crowd(100_000, 1_000, 10.0, 10)
-#: Its recipe, and the file with the model.
+#: Their recipe, which has this many variants for each batch, and the file with the model.
+LENGTHS = list(range(1, 11))
 MODEL = """[[callable]]
 factory = "models:Small"
 args = {{ width = 32 }}
-inputs = [{{ shape = ["batch", 32] }}]
+inputs = [{{ shape = ["batch", "length", 32] }}]
 [matrix]
 batch = {}
+length = {}
 [compile]
 dynamic = false
 """
@@ -135,10 +137,10 @@ def warmed(scratch: Path, python: str) -> list[Figure]:
         shutil.rmtree(place)
         return seconds
 
-    text = MODEL.format("[1]")
+    text = MODEL.format([1], [1])
     (recipes / "small.toml").write_text(text)
     one("header")  # which is built once for all
-    (recipes / "small.toml").write_text(MODEL.format(list(range(1, CELLS + 1))))
+    (recipes / "small.toml").write_text(MODEL.format(list(range(1, CELLS + 1)), [1]))
     fleet, plain = list[float](), list[float]()
     for turn in range(2):
         state = str(scratch / f"state-{turn}")
@@ -153,8 +155,8 @@ def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
     recipes = scratch / "many"
     recipes.mkdir()
     shutil.copy(MODELS, recipes)
-    variants = list(range(1, of.cells // of.kinds + 1))
-    (recipes / "many.toml").write_text(MODEL.format(variants))
+    batches = list(range(1, of.cells // of.kinds // len(LENGTHS) + 1))
+    (recipes / "many.toml").write_text(MODEL.format(batches, LENGTHS))
     target = Sleeping(scratch, of)
     nodes = [(node, kind_of(node.facts)) for node in target.nodes()]
     places = [Place(target, node, kind) for node, kind in nodes]

@@ -37,30 +37,14 @@ class Gathering:
         self._scheme = scheme_of(into)
         #: A bundle is written once, at the end.
         self.at_the_end = self._scheme.becomes(into) == "bundle"
-        self._engine = Engine(far.machine_of(into) or None)
-        self._here = Engine() if far.machine_of(into) else self._engine
-        self._lock = threading.Lock()
+        #: Nodes wait while what they sent is read; what is merged is not to wait for all of them.
+        self._engine, self._reader = _Asked(far.machine_of(into) or None), _Asked()
         for place, password in passwords.items():
-            self._call(SECRET, {"place": place, "password": password})
+            self._engine.ask(SECRET, {"place": place, "password": password})
 
     def close(self) -> None:
         self._engine.close_and_wait()
-        if self._here is not self._engine:
-            self._here.close_and_wait()
-
-    def _call(
-        self, op: str, params: Mapping[str, object], rows: list[Any] | None = None,
-        engine: Engine | None = None,
-    ) -> Any:  # fmt: skip
-        """The result of one operation, in whatever thread. Raises UserError."""
-        from torchkeeper.placing.machines import converse
-
-        def heard(message: protocol.Message) -> None:
-            if rows is not None:
-                rows.extend(message.rows)
-
-        with self._lock:
-            return converse(engine or self._engine, op, dict(params), heard, threading.Event())
+        self._reader.close_and_wait()
 
     def there(self) -> bool:
         """Whether there is anything yet."""
@@ -74,13 +58,13 @@ class Gathering:
         """The kind and key of each entry in the place. Raises UserError."""
         rows: list[Any] = []
         if self.there():
-            self._call(LIST, {"place": self.into}, rows)
+            self._engine.ask(LIST, {"place": self.into}, rows)
         return _names(rows)
 
     def names(self, file: str) -> frozenset[Name]:
         """The same of a bundle of here, whatever its maker says of it. Raises UserError."""
         rows: list[Any] = []
-        self._call(LIST, {"place": file}, rows, self._here)
+        self._reader.ask(LIST, {"place": file}, rows)
         return _names(rows)
 
     def takes(self, kind: str) -> bool:
@@ -96,7 +80,7 @@ class Gathering:
         select: dict[str, object] = {"filter": "kind:triton"}
         if facts:
             name = str(facts.get("executable") or facts["python"])
-            self._call(KNOW, {"python": name, "env": facts})
+            self._engine.ask(KNOW, {"python": name, "env": facts})
             select = {"fits": True, "envs": [name]}
         made, machine = file, far.machine_of(self.into)
         if machine:
@@ -107,9 +91,9 @@ class Gathering:
             "place": self.into, "output": made, "needs": True, "secrets": "allow",
             "select": select, "builders": carrying.builders(facts),
         }  # fmt: skip
-        result = self._call(EXPORT, asked)
+        result = self._engine.ask(EXPORT, asked)
         if machine and result["entries"]:
-            ferry.fetch(made, file, self._call(TARGET, {"path": made})["size"])
+            ferry.fetch(made, file, self._engine.ask(TARGET, {"path": made})["size"])
         return bool(result["entries"])
 
     def take(self, file: str) -> frozenset[Name]:
@@ -117,7 +101,7 @@ class Gathering:
         rows: list[Any] = []
 
         def there(op: str, params: Mapping[str, object]) -> Any:
-            return self._call(op, params, rows if op == COPY else None)
+            return self._engine.ask(op, params, rows if op == COPY else None)
 
         # Of hundreds of receipts, for undo, the user's own would not be kept.
         asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "noted": False}
@@ -133,7 +117,28 @@ class Gathering:
         first, *also = [*([self.into] if os.path.isfile(self.into) else []), *files]
         asked = {"place": first, "also": also, "output": self.into, "replace": True,
                  "secrets": self._secrets}  # fmt: skip
-        self._call(EXPORT, asked)
+        self._engine.ask(EXPORT, asked)
+
+
+class _Asked(Engine):
+    """An engine that several threads ask, one after another."""
+
+    def __init__(self, machine: str | None = None) -> None:
+        super().__init__(machine)
+        self._lock = threading.Lock()
+
+    def ask(
+        self, op: str, params: Mapping[str, object], rows: list[Any] | None = None
+    ) -> Any:  # fmt: skip
+        """The result of one operation, and its rows. Raises UserError."""
+        from torchkeeper.placing.machines import converse
+
+        def heard(message: protocol.Message) -> None:
+            if rows is not None:
+                rows.extend(message.rows)
+
+        with self._lock:
+            return converse(self, op, dict(params), heard, threading.Event())
 
 
 def _names(rows: Sequence[Any]) -> frozenset[Name]:
