@@ -109,6 +109,26 @@ class Sleeping(Target):
         pass
 
 
+class Timed(Gathering):
+    """One that knows how long it has read bundles and merged them, and how many."""
+
+    read = merged = 0.0
+    bundles = 0
+
+    def names(self, file: str) -> frozenset[tuple[str, str]]:
+        begun = time.monotonic()
+        found = super().names(file)
+        self.read += time.monotonic() - begun
+        return found
+
+    def take(self, file: str) -> frozenset[tuple[str, str]]:
+        begun = time.monotonic()
+        found = super().take(file)
+        self.merged += time.monotonic() - begun
+        self.bundles += 1
+        return found
+
+
 def kernel(folder: Path, name: str) -> dict[str, str]:
     """A kernel's folder, as Triton leaves one."""
     key = base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
@@ -164,7 +184,7 @@ def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
     params: Any = {"recipes": files.wire([str(recipes / "many.toml")]),
                    "into": str(scratch / "many.place")}  # fmt: skip
     with state.held():
-        gathering = Gathering(str(scratch / "many.place"), None, {})
+        gathering = Timed(str(scratch / "many.place"), None, {})
         inner = scratch / "inner"
         inner.mkdir()
         begun = time.monotonic()
@@ -184,6 +204,8 @@ def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
                "%"),
         Figure("… read before the first unit", planned - begun, seconds, None, "all units"),
         Figure("… merged after the last unit", ended - target.last, seconds, None, "all units"),
+        Figure("… merging of one unit", gathering.merged / gathering.bundles,
+               gathering.read / gathering.bundles, None, "its reading, waits and all"),
         Figure("… memory of this process", used, there, None, "the largest engine", 300.0, "MB"),
     ]  # fmt: skip
 
