@@ -79,9 +79,13 @@ def recipes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def warm(recipes: Path, tmp_path: Path) -> Iterator[Warm]:
-    """Warms the recipes on targets into a place; what is kept of it is in ``state``."""
+    """Warms the recipes on targets into a place; what is kept of it is in ``state``. heard: gets
+    what is told; begun: the engine, before that is asked.
+    """
 
-    def run(into: str | os.PathLike[str], heard: Any = None, **asked: Any) -> Run:
+    def run(
+        into: str | os.PathLike[str], heard: Any = None, begun: Any = None, **asked: Any
+    ) -> Run:
         ran = Run()
 
         def hear(message: Message) -> None:
@@ -97,6 +101,8 @@ def warm(recipes: Path, tmp_path: Path) -> Iterator[Warm]:
             "into": str(into), "state": str(tmp_path / "state"), **asked,
         }  # fmt: skip
         with FleetEngine() as engine:
+            if begun:
+                begun(engine)
             ran.result = engine.call("fleet", wanted, hear)
         return ran
 
