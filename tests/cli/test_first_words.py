@@ -92,11 +92,20 @@ def test_a_slip_of_the_pen_is_guessed(tk: Tk, words: list[str], meant: str) -> N
 
 @pytest.mark.parametrize(
     ("word", "command"),
-    [("remove", "purge"), ("rm", "purge"), ("clean", "purge"), ("list", "ls"), ("restore", "undo")],
+    [
+        *[(word, "purge") for word in ("remove", "rm", "clean", "gc")],
+        ("list", "ls"),
+        ("restore", "undo"),
+        ("manual", "help topics"),
+    ],
 )
 def test_a_word_of_other_programs_has_its_command_here(tk: Tk, word: str, command: str) -> None:
     assert f"Did you mean “{command}”?" in tk(word).err
     assert f"Did you mean “{command}”?" in tk("help", word).err
+
+
+def test_a_word_may_stand_for_two(tk: Tk) -> None:
+    assert "Did you mean “du” or “overview”?" in tk("stats").err
 
 
 def test_what_looks_like_nothing_is_not_guessed(tk: Tk) -> None:

@@ -28,6 +28,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.jits.known import compiler
 from torchkeeper.gui.chrome.completing import Completing, model_of
 from torchkeeper.gui.idle import SLICE, STEP
+from torchkeeper.gui.table.rows import KIND, cell_text
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.query import FILTERS, parse, unfinished
@@ -121,6 +122,8 @@ def test_compilers_of_jit_kernels_are_offered(
     typed(qtbot, window, "kind:flashinfer")
     settle(qtbot)
     assert window.entries.count == real["flashinfer"]
+    entries = everything(window.entries)
+    assert {cell_text(entry, KIND) for entry in entries} == {"FlashInfer"}
 
 
 def test_counts_are_of_what_the_rest_of_the_filter_leaves(qtbot: QtBot, window: Window) -> None:

@@ -35,7 +35,8 @@ def contents(folder: Path) -> dict[str, object]:
 
 def names(folder: Path) -> set[Path]:
     """The folders of kernels."""
-    return {one.relative_to(folder) for one in folder.rglob("*.json")}
+    found = (one.relative_to(folder) for one in folder.rglob("*.json"))
+    return {one for one in found if not one.parts[0].startswith(".torchkeeper")}
 
 
 @pytest.fixture

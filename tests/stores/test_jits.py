@@ -524,6 +524,7 @@ def test_nobody_is_said_to_need_one(tk: Tk, machine: Path, torch_python: str) ->
     key = min(items(place), key=lambda item: item.path).key
     ran = tk("explain", place, key, "--env", torch_python)
     assert ran.code == 0, ran
+    assert ran.out.startswith("flashinfer ")
     assert "no verdict: Nobody can tell whether its compiler will use it." in ran.out
     assert "Written by: FlashInfer 0.7.2" in ran.out
     assert "GPU: 90a" in ran.out
@@ -564,6 +565,10 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     chosen = "--filter", "kind:flashinfer", "--json"
     found = tk("ls", machine, *chosen).objects
     assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
+    head, *kinds, _ = tk("ls", machine, "--filter", "kind:jit", "--columns", "kind").out.split("\n")
+    assert kinds[:-1], head
+    assert set(kinds[:-1]) <= known.COMPILERS.keys(), "the words that a filter takes"
+    assert shown.split()[1] == "flashinfer"
     done = tk("purge", machine, *chosen, "--yes").result
     assert len(found) == done["entries"] == of_one
     assert len(items(machine)) == len(NAMED) - of_one

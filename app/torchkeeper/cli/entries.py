@@ -212,7 +212,9 @@ def _print_compared(
 
 def _title(entry: Entry) -> str:
     told = [entry.key, entry.name, entry.torch and f"torch {entry.torch}"]
-    return "  ".join([entry.kind, *(printable(text, 100) for text in told if text)])
+    return "  ".join(
+        [say.kind_of(entry.kind, entry.name), *(printable(text, 100) for text in told if text)]
+    )
 
 
 def add_show(command: argparse.ArgumentParser) -> None:
@@ -278,7 +280,7 @@ def _fields(entry: EntryRow) -> Iterator[tuple[str, str | None]]:
     """What the row of an entry says, in order; None for nothing."""
     changed, used, expires = entry["mtime"], entry["used"], entry["expires"]
     taken, size = entry["compile_s"], entry["size"]
-    yield "kind", entry["kind"]
+    yield "kind", say.kind_of(entry["kind"], entry["name"])
     yield "key", entry["key"]
     yield "name", entry["name"]
     yield "content", f"{say.size(size)} ({size:,} bytes)"

@@ -69,7 +69,7 @@ def _rank(entry: Entry) -> str:
 
 #: The columns that there are, by the names that JSON has for them, too.
 COLUMNS = {
-    "kind": Column("KIND", lambda e: e.kind),
+    "kind": Column("KIND", lambda e: say.kind_of(e.kind, e.name)),
     "key": Column("KEY", lambda e: short(e.key)),
     "verdict": Column("VERDICT", lambda e: e.verdict or "-"),
     "size": Column("CONTENT", lambda e: say.size(e.size), right=True),

@@ -33,10 +33,23 @@ _WITH_ENGINE = frozenset({
 })  # fmt: skip
 #: What other programs call a command, which may look like another one here.
 _ELSEWHERE = {
-    **dict.fromkeys(("clean", "clear", "delete", "drop", "remove", "rm", "uninstall"), "purge"),
-    **dict.fromkeys(("dir", "list"), "ls"),
+    **dict.fromkeys(
+        ("clean", "cleanup", "clear", "delete", "drop", "evict", "gc", "prune"), "purge"
+    ),
+    **dict.fromkeys(("remove", "rm", "trim", "uninstall"), "purge"),
+    **dict.fromkeys(("dir", "find", "list"), "ls"),
+    **dict.fromkeys(("size", "stat", "stats", "usage"), "du, overview"),
+    **dict.fromkeys(("status", "summary"), "overview"),
+    **dict.fromkeys(("compare", "diff", "why"), "explain"),
+    **dict.fromkeys(("cat", "info", "view"), "show, inspect"),
     **dict.fromkeys(("restore", "revert", "rollback"), "undo"),
-    **dict.fromkeys(("cp", "pull", "push"), "copy"),
+    **dict.fromkeys(("cp", "pull", "push", "sync"), "copy"),
+    **dict.fromkeys(("load", "unpack"), "import"),
+    **dict.fromkeys(("pack", "save"), "export"),
+    **dict.fromkeys(("build", "compile", "fill"), "warm"),
+    **dict.fromkeys(("diagnose", "fix"), "doctor"),
+    **dict.fromkeys(("settings", "variables"), "config"),
+    **dict.fromkeys(("docs", "man", "manual"), "help topics"),
     # Only there where --yes is none: whoever imports says more than that something may be done.
     "--yes": "--trust",
 }
@@ -45,8 +58,8 @@ _ELSEWHERE = {
 def alike(word: str, known: Iterable[str]) -> list[str]:
     """The words that a mistyped one may have been meant for, or what other programs call so."""
     there = list(known)
-    if (meant := _ELSEWHERE.get(word)) in there:
-        return [meant]
+    if meant := [x for x in _ELSEWHERE.get(word, "").split(", ") if x.split(" ")[0] in there]:
+        return meant
     import difflib  # only here: few commands are mistyped
 
     return difflib.get_close_matches(word, there, cutoff=0.65)

@@ -365,7 +365,12 @@ class Plan:
 
     def _cells(self, row: msg.PlanPurgeRow) -> list[str]:
         used = "-" if row["last_used"] is None else say.ago(row["last_used"])
-        about = [row["kind"], listing.short(row["key"]), say.size(row["size"]), used]
+        about = [
+            say.kind_of(row["kind"], row["name"]),
+            listing.short(row["key"]),
+            say.size(row["size"]),
+            used,
+        ]
         return [*about, row["torch"] or "-", dead.because(row), row["name"] or "-"]
 
 

@@ -270,6 +270,15 @@ def kind_words(kind: str) -> str:
     return COMPILERS.get(kind, kind)
 
 
+def kind_of(kind: str, name: str | None) -> str:
+    """What finds such an entry after “kind:” in a filter: its compiler, or its kind."""
+    if kind != "jit":
+        return kind
+    from torchkeeper.artifacts.jits.known import compiler  # few entries are
+
+    return compiler(name) or kind
+
+
 def called(kind: object) -> str:
     """What a kind is called in a sentence."""
     return kind_words(str(kind)) if _Called.by_name else str(kind)

@@ -98,7 +98,7 @@ def rank_words(rank: Rank) -> str:
 
 #: In the order of the columns.
 _TEXTS: tuple[Callable[[Entry], str], ...] = (
-    lambda e: say.kind_words(e.kind),
+    lambda e: say.kind_words(say.kind_of(e.kind, e.name)),
     shown_name,
     lambda e: rank_words(rank_of(e.path)),
     lambda e: verdict_words(e.verdict) if e.verdict else "",

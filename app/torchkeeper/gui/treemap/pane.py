@@ -21,7 +21,7 @@ from torchkeeper.gui.idle import Slices, T, Work, once, pieces
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.rows import MTIME, Row, cell_text, shown_name, verdict_words
+from torchkeeper.gui.table.rows import KIND, MTIME, Row, cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.view import Treemap
@@ -149,7 +149,7 @@ def _of_group(model: EntriesModel, name: Name) -> Iterator[Sequence[Row]]:
 def _tile(entry: Entry) -> layout.Tile:
     verdict = verdict_words(entry.verdict) if entry.verdict else ""
     torch = _tr("torch {}").format(printable(entry.torch, 60)) if entry.torch else ""
-    about = [say.kind_words(entry.kind), verdict, torch, cell_text(entry, MTIME)]
+    about = [cell_text(entry, KIND), verdict, torch, cell_text(entry, MTIME)]
     shade = layout.shade_of("kind", entry.kind if entry.kind in KINDS else "unknown")
     detail = " · ".join(filter(None, about))
     return layout.Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
