@@ -138,7 +138,11 @@ def test_a_status_says_what_misses_and_what_has_changed(tk: Tk, fleet: Path) -> 
     assert node["changed"][0].startswith("torch 2.0.0 → ")
     said = tk("fleet", "status", "fleet.toml", cwd=fleet)
     assert "misses 1" in said.out
+    assert "recipe twice" in said.out
     assert "fleet.toml” compiles what misses." in said.err
+    (fleet / "recipes" / "twice.py").write_text(_MODEL.replace("+ 1", "+ 2"))
+    node = tk("fleet", "status", "fleet.toml", "--json", cwd=fleet).objects[0]
+    assert set(node["changed"][1:]) == {"recipe twice", "twice.py"}
     assert sorted((fleet / "cache").rglob("*")) == before, "it only looks"
 
 

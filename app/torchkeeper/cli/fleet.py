@@ -124,7 +124,7 @@ def _do(args: argparse.Namespace, job: Job) -> int:
     if answer["cut"]:
         output.note("What is done stays done: the same command again goes on from there.")
         raise KeyboardInterrupt
-    standing.keep(answer["state"], nodes)
+    standing.keep(answer["state"], nodes, asked)
     good = sum(met(row, job.proves) for row in rows)
     code = contract.partly(good, good < len(rows))
     onward = _after(args, job, answer, rows, nodes) if code == contract.DONE else _Onward()
@@ -302,7 +302,7 @@ def _run(args: argparse.Namespace) -> int:
 def _status(args: argparse.Namespace) -> int:
     job = fleetfile.read(args.file)
     answer, rows, some = _looked(args, job)
-    found = standing.standing(rows, some, answer["state"])
+    found = standing.standing(rows, some, answer["state"], job.params.get("recipes") or ())
     if args.json:
         output.emit_all(found)
     else:

@@ -33,6 +33,13 @@ _FACTORS = (
     "machine", "torch_key", "triton_key", "threads", "vector_bits", "system", "cuda", "hip",
 )  # fmt: skip
 
+#: What people call those of them, and what else entries may come from, that they know.
+_SAID = {
+    "torch": "torch", "triton": "Triton", "cuda": "CUDA", "hip": "HIP", "driver": "driver",
+    "machine": "processor", "vector_bits": "vector bits",
+}  # fmt: skip
+#: Characters of a factor.
+_LONG = 40
 #: Characters of what a node says of itself and of a problem, and how many devices and labels.
 _NAME, _TOLD, _MOST = 200, 4000, 64
 
@@ -186,8 +193,19 @@ def told_of(place: Place, state: str, why: Fault | None = None) -> NodeFinding:
         "torch": (facts.get("torch") or "")[:_NAME], "slots": place.node.slots,
         "devices": [one["name"][:_NAME] for one in (facts.get("devices") or ())[:_MOST]],
         "labels": {name: one[:_NAME] for name, one in islice(place.node.labels.items(), _MOST)},
-        "why": why,
+        "why": why, "factors": {} if why else factors_of(place.node.facts),
     }  # fmt: skip
+
+
+def factors_of(facts: Env | None) -> dict[str, str]:
+    """The factors of an environment by what people call them; a short hash of what is long."""
+    told = {_SAID.get(name, name): (facts or {}).get(name) for name in (*_FACTORS, *_SAID)}
+    return {name: _short(value) for name, value in told.items() if value is not None}
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text if len(text) <= _LONG else hashlib.sha256(text.encode()).hexdigest()[:_LONG]
 
 
 def fault_of(error: UserError | None) -> Fault | None:

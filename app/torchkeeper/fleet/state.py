@@ -90,10 +90,16 @@ class State:
         self._journal: int | None = None
 
     def read(self) -> None:
-        """Read what is there; without ``held`` nothing is changed."""
+        """Read what is there; without ``held`` nothing is changed. Raises UserError for a journal
+        that cannot be read, or is too large.
+        """
         path = os.path.join(self.folder, _JOURNAL)
         data = b""
-        with contextlib.suppress(OSError):
+        # One that is there and cannot be read is not begun anew: all would be compiled once more.
+        with (
+            failing_as("fleet-journal-unreadable", file=path),
+            contextlib.suppress(FileNotFoundError),
+        ):
             data = whole.read(path, _MOST)
         # A line that was being written when the power went is none.
         for line in data.split(b"\n"):

@@ -52,15 +52,24 @@ def pack(recipes: Sequence[str | SentRecipe], file: str) -> list[str | SentRecip
     ]
 
 
-def digest(recipes: Sequence[str | SentRecipe], folder: str) -> str:
-    """A hash of the files of a folder that recipes in it need. Raises UserError."""
+def digests(recipes: Sequence[str | SentRecipe], folder: str) -> dict[str, str]:
+    """A hash of each file of a folder that recipes in it need, by their paths there. Raises
+    UserError.
+    """
     mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
-    made = hashlib.sha256()
+    found = {}
     for path in sorted(needed(folder, mine)):
         file = os.path.join(folder, path)
         with failing_as("recipe-unreadable", file=file), open(file, "rb") as source:
-            contents = hashlib.file_digest(source, "sha256").digest()
-        made.update(path.encode("utf-8", "surrogateescape") + b"\0" + contents)
+            found[path] = hashlib.file_digest(source, "sha256").hexdigest()
+    return found
+
+
+def digest(recipes: Sequence[str | SentRecipe], folder: str) -> str:
+    """A hash of all of them. Raises UserError."""
+    made = hashlib.sha256()
+    for path, one in digests(recipes, folder).items():
+        made.update(path.encode("utf-8", "surrogateescape") + b"\0" + bytes.fromhex(one))
     return made.hexdigest()
 
 

@@ -7,10 +7,8 @@ from torchkeeper.artifacts.shapes import Fault, Secrets
 from torchkeeper.warm.shapes import Compiling
 
 
-class NodeFinding(TypedDict):
-    """A node of a target, and what it has. state: "ready", "lost" or "unusable". kind: of those
-    whose entries are alike. devices: names. slots: how many cells at a time. why: it is not ready.
-    """
+class _Node(TypedDict):
+    """A node, whatever can be said of it."""
 
     target: str
     name: str
@@ -21,6 +19,15 @@ class NodeFinding(TypedDict):
     slots: int
     labels: Mapping[str, str]
     why: Fault | None
+
+
+class NodeFinding(_Node, total=False):
+    """A node of a target, and what it has. state: "ready", "lost" or "unusable". kind: of those
+    whose entries are alike. devices: names. slots: how many cells at a time. why: it is not ready.
+    factors: what decides of the kind, by what people call it.
+    """
+
+    factors: Mapping[str, str]
 
 
 class _Cell(TypedDict):

@@ -43,6 +43,12 @@ WORDS: dict[str, Words] = {
         "{folder} is locked.",
         "Wait until that is done, or name another folder with --state.",
     ),
+    "fleet-journal-unreadable": Words(
+        "What the fleet has done so far cannot be read.",
+        "{file}: {why}.",
+        "Correct the rights of the file; or remove it, or name another folder with --state, and "
+        "every cell is compiled anew, less what the place has.",
+    ),
     "fleet-unsignable": Words(
         "{place} cannot be signed.",
         "Only a bundle of this machine can be signed.",
