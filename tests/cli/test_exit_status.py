@@ -65,6 +65,7 @@ CASES: dict[contract.Name, tuple[str, ...]] = {
         "warm /nowhere --into {new}", "verify {cache} --recipe /nowhere", "signers remove nobody",
         "sign {bundle} --key /nowhere", "signers add me /nowhere",
         "check {cache} --fail-on nonsense", "purge {cache}",
+        "warm --into {new} --on http://me:secret@127.0.0.1",
     ),
     "unreachable": (
         "ls /nowhere", "du /nowhere", "overview /nowhere", "show /nowhere x", "check /nowhere",
@@ -76,7 +77,7 @@ CASES: dict[contract.Name, tuple[str, ...]] = {
         "warm --into {new} --env /nowhere", "prepare --env /nowhere", "env --env /nowhere",
         "env --add /nowhere", "run --env /nowhere -- x.py",
         "config check /nowhere/x.env", "config show --env /nowhere", "config show --pid 4194304",
-        "config import /nowhere --name x",
+        "config import /nowhere --name x", "warm --into {new} --on http://127.0.0.1:1",
     ),
     "partly": (
         "ls {cache} /nowhere", "du {cache} /nowhere", "overview {cache} /nowhere",

@@ -322,16 +322,6 @@ def test_a_node_that_dies_is_a_loss_and_the_others_go_on(
     until(lambda: "three" not in {node.name for node in target.nodes()})
 
 
-@pytest.mark.parametrize("address", ["ray:auto", "{gcs}"])
-def test_ray_tells_where_a_cluster_is(
-    address: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", cluster.gcs)
-    target = Ray(address.format(gcs=f"ray:{cluster.gcs}"))
-    target._server.find()
-    assert target._server._port == cluster.port
-
-
 def test_big_bundles_go_and_come_in_parts(cluster: Cluster, kernels: Path, tmp_path: Path) -> None:
     big, back = tmp_path / "big.torchcache", tmp_path / "back.torchcache"
     _big(kernels, big, tmp_path / "kernels")

@@ -31,8 +31,8 @@ EXITS = (
         "recipe-wrong", "recipe-syntax", "recipe-program", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "ssh-address-wrong", "place-machine", "places-apart", "hosts-name",
-        "hosts-group", "hosts-none", "hosts-unknown", "environment-wanted",
+        "address-wrong", "ssh-address-wrong", "ray-address-wrong", "place-machine", "places-apart",
+        "hosts-name", "hosts-group", "hosts-none", "hosts-unknown", "environment-wanted",
         "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
         "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
         "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
@@ -50,6 +50,7 @@ EXITS = (
         "processes-untold", "process-gone", "process-kernel", "process-of-other",
         "process-not-python", "profile-unreadable", "server-", "socket-", "password-", "ssh-",
         "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
+        "ray-",
     )),
     Exit(4, "partly", "The command did a part, and could not do the rest; standard error says why. "
          "What a target cannot hold by what it is is listed as left, and does not count. For "

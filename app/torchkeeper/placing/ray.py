@@ -8,26 +8,27 @@ import hashlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
 from typing import Any, cast
 
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine import home, protocol
+from torchkeeper.engine import batch, protocol
 from torchkeeper.engine.protocol import PROBE, Ends, WireError
-from torchkeeper.placing.ray_http import Server
-from torchkeeper.placing.ray_job import TURN, Heard, Job, Said
-from torchkeeper.placing.target import Answer, Lost, Node, Target, Unit
-from torchkeeper.placing.target import Heard as Hears
+from torchkeeper.placing.ray_http import Server, Word
+from torchkeeper.placing.ray_job import Job
+from torchkeeper.placing.target import Answer, Heard, Lost, Node, Target, Unit
 from torchkeeper.stores import atomic
 from torchkeeper.verdict.probed import Env
 
 #: The label by which Ray knows a node; those by which we know what a unit takes of it.
 ID, CPUS, GPUS = "ray.io/node-id", "torchkeeper/cpus", "torchkeeper/gpus"
-#: Nodes that are probed at the same time; seconds that a stopped unit has to tell what it did.
-_AT_ONCE, _PATIENCE = 32, 120.0
+#: Nodes that are probed at the same time; nodes of a cluster, and labels of a node.
+_AT_ONCE, MOST, _LABELS = 32, 10_000, 64
 
 
 class Ray(Target):
@@ -54,45 +55,39 @@ class Ray(Target):
             return self._job
 
     def nodes(self) -> list[Node]:
+        found = dict[str, Word]()
         try:
-            found = self._found(self._running())
+            with closing(self._running().ask({"nodes": True})) as words:
+                for word in words:
+                    if "node" in word:
+                        found[word["node"]] = word
+                    if len(found) > MOST:
+                        why = tr("It tells of more than {most} nodes.", most=MOST)
+                        raise user_error("ray-away", {"target": self.name, "why": why})
         except Lost as e:
             raise e.why from e
-        names = Counter(one.get("name") for one in found)
+        told = sorted(found.values(), key=lambda one: (one.get("name", ""), one["node"]))
+        names = Counter(one.get("name") for one in told)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(lambda one: self._as_node(one, names), found))
+            return list(pool.map(lambda one: self._as_node(one, names), told))
 
-    def _found(self, job: Job) -> list[Said]:
-        found = list[Said]()
-        with job.ask({"nodes": True}) as (_, get):
-            while True:
-                if (heard := get()) is None:
-                    continue
-                if "lost" in heard.said and job.lost:
-                    raise Lost(job.lost)
-                if heard.said.get("end"):
-                    return sorted(found, key=lambda one: (one.get("name", ""), one.get("node", "")))
-                found.append(heard.said)
-
-    def _as_node(self, said: Said, names: Mapping[str | None, int]) -> Node:
-        ident, name = said.get("node", ""), said.get("name", "")
+    def _as_node(self, said: Word, names: Mapping[str | None, int]) -> Node:
+        ident, name = said["node"], said.get("name", "")
         # Labels are whoever's who started the node.
-        labels = {printable(k, 200): printable(v, 200) for k, v in said.get("labels", {}).items()}
+        told = islice(said.get("labels", {}).items(), _LABELS)
+        labels = {printable(k, 200): printable(v, 200) for k, v in told}
         cpus, gpus = said.get("cpus", 0), said.get("gpus", 0)
         labels |= {ID: ident, CPUS: f"{cpus:g}", GPUS: f"{gpus:g}"}
-        name = printable(name if names[name] == 1 else f"{name} {ident[:8]}", 100)
-        slots = self._slots or int(gpus) or 1
-        node = Node(name, self._python or "", slots, None, labels)
+        name = printable(name, 100) if names[name] == 1 else f"{printable(name, 100)} {ident[:56]}"
+        node = Node(name, self._python or "", self._slots or int(gpus) or 1, None, labels)
         if not (cpus or gpus):
             return node._replace(slots=0, why=user_error("ray-no-room", {"node": name}))
         try:
             if (facts := self._probed.get(ident)) is None:
                 done = self.run(node, Unit(PROBE, {}), lambda _: None, threading.Event())
                 facts = self._probed[ident] = cast("Env", done)
-        except Lost as e:
-            return node._replace(slots=0, why=e.why)
-        except UserError as e:
-            return node._replace(slots=0, why=e)
+        except (Lost, UserError) as e:
+            return node._replace(slots=0, why=e.why if isinstance(e, Lost) else e)
         python = self._python or facts.get("executable", "")
         if facts.get("torch"):
             return node._replace(python=python, facts=facts)
@@ -101,36 +96,51 @@ class Ray(Target):
             why = user_error("environment-no-torch", {"python": python})
         return node._replace(python=python, slots=0, why=why)
 
-    def run(self, node: Node, unit: Unit, heard: Hears, stop: threading.Event) -> Any:
+    def run(self, node: Node, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
         try:
             job = self._running()
         except UserError as e:
             raise Lost(e) from e
-        groups = {k: [v] if isinstance(v, str) else list(v) for k, v in unit.files.items()}
-        files = [str(archive()), *(file for some in groups.values() for file in some)]
-        with job.having(files) as digests:
-            code, *others = digests
-            each = iter(others)
-            named: dict[str, object] = {
-                name: next(each)
-                if isinstance(unit.files[name], str)
-                else [next(each) for _ in some]
-                for name, some in groups.items()
-            }
-            looks = protocol.traits(unit.op).ends is Ends.LOOKS
-            cpus, gpus = float(node.labels[CPUS]), float(node.labels[GPUS])
-            asked = {
-                "node": node.labels[ID], "python": node.python, "op": unit.op,
-                "params": unit.params, "files": named, "output": bool(unit.output),
-                "boot": home.BOOT, "code": code, "whole": looks,
-                "ends": {digest: os.path.splitext(file)[1]
-                         for digest, file in zip(digests, files, strict=True)},
-                # What only looks waits for nobody.
-                "cpus": 0 if looks else min(1.0, cpus),
-                "gpus": 0 if looks else min(1.0, _share(gpus, node.slots)),
-            }  # fmt: skip
-            with job.ask({"run": asked}) as (ident, get):
-                return _Talk(job, ident, node, unit).until(get, heard, stop)
+        files = dict[str, str]()
+
+        def sent(file: str) -> str:
+            with failing_as("bundle-unreadable", file=file):
+                files[digest := batch.digest(file)] = file
+            return digest
+
+        looks = protocol.traits(unit.op).ends is Ends.LOOKS
+        cpus, gpus = float(node.labels[CPUS]), float(node.labels[GPUS])
+        asked: dict[str, object] = {
+            "node": node.labels[ID], "python": node.python, "op": unit.op, "params": unit.params,
+            "boot": batch.BOOT, "code": sent(str(archive())), "output": bool(unit.output),
+            "files": {
+                name: sent(some) if isinstance(some, str) else [sent(one) for one in some]
+                for name, some in unit.files.items()
+            },
+            # What only looks waits for nobody.
+            "whole": looks, "cpus": 0 if looks else min(1.0, cpus),
+            "gpus": 0 if looks else min(1.0, _share(gpus, node.slots)),
+        }  # fmt: skip
+        asked["ends"] = {digest: os.path.splitext(file)[1] for digest, file in files.items()}
+        lines, answer, end = protocol.Lines(), Answer(unit.op), cast("Mapping[str, Any]", {})
+        with closing(job.ask({"run": asked}, stop, files)) as words:
+            for word in words:
+                try:
+                    for line in lines.feed(word.get("said", "").encode()):
+                        said = protocol.decode(line)
+                        if said.get("type") == batch.END:
+                            end = said
+                        elif said.get("type") != batch.BEAT:
+                            answer.take(protocol.message_from(said), heard)
+                except WireError as e:
+                    why = tr("Its engine does not speak the expected protocol: {why}.", why=e)
+                    raise _lost(node, why) from e
+                if word.get("end"):
+                    told = _told(node, answer, end, word, stop.is_set())
+                    if unit.output and "sha256" in end:
+                        _fetch(job, node, unit.output, end, word)
+                    return told
+        raise _lost(node, tr("It was closed."))
 
     def close(self) -> None:
         with self._lock:
@@ -145,83 +155,48 @@ def _share(gpus: float, slots: int) -> float:
     return share if share < 1 else float(int(share))
 
 
-class _Talk:
-    """What comes of one unit."""
+def _lost(node: Node, why: str) -> Lost:
+    return Lost(user_error("ray-node-lost", {"node": node.name, "why": why}))
 
-    def __init__(self, job: Job, ident: int, node: Node, unit: Unit) -> None:
-        self._job, self._ident, self._node, self._unit = job, ident, node, unit
-        self._answer = Answer(unit.op)
-        self._all: Said = {}
 
-    def until(self, get: Any, heard: Hears, stop: threading.Event) -> Any:
-        """The result. Raises as ``Target.run``."""
-        asked = 0.0
-        while True:
-            one: Heard | None = get()
-            if stop.is_set():
-                if not asked or asked > _PATIENCE:
-                    self._job.tell({"stop": self._ident, "force": asked > _PATIENCE}, waits=False)
-                    asked = TURN
-                asked += TURN if one is None else 0
-            if one is None:
-                continue
-            try:
-                self._say(one.lines, heard)
-            except WireError as e:
-                raise self._lost(
-                    tr("Its engine does not speak the expected protocol: {why}.", why=e)
-                ) from e
-            self._all.update(one.said)
-            if one.said.get("end"):
-                return self._result()
+def _told(node: Node, answer: Answer, end: Mapping[str, Any], last: Word, stopped: bool) -> Any:
+    """The result of a unit. end: the last of its engine's words; last: that of the driver's. Raises
+    as ``Target.run``.
+    """
+    if answer.told is None or not end:
+        if why := last.get("failed"):
+            params = {"node": node.name, "why": printable(why, 2000)}
+            raise user_error("ray-unit-failed", params)
+        if last.get("cancelled"):
+            raise user_error("cancelled", {})
+        if why := last.get("lost"):
+            raise _lost(node, printable(why, 2000))
+        if file := end.get("file"):
+            raise _lost(node, tr("{file} is not there as it was sent.", file=printable(str(file))))
+        logged = [printable(line, 1000) for line in last.get("log", "").splitlines()[-5:]]
+        status = tr("It exited with status {code}.", code=last.get("status"))
+        why = "\n".join([status, *logged])
+        if answer.greeted:
+            raise _lost(node, why)
+        raise Lost(user_error("ray-no-python", {"node": node.name, "why": why}))
+    if answer.told.type == "error":
+        error = answer.told.body["error"]
+        if error["code"] == "cancelled" and not stopped:
+            raise _lost(node, tr("The engine was ended before it was done."))
+        raise user_error(error["code"], error.get("params", {}))
+    return answer.told.body["result"]
 
-    def _say(self, lines: Sequence[bytes], heard: Hears) -> None:
-        for line in lines:
-            if len(line) > protocol.MAX_LINE:
-                raise WireError("a line is too long")
-            self._answer.take(protocol.message_from(protocol.decode(line)), heard)
 
-    def _lost(self, why: str) -> Lost:
-        params = {"node": self._node.name, "why": why}
-        return Lost(user_error("ray-node-lost", params))
-
-    def _result(self) -> Any:
-        """What was told at the end, with the bundle in its place."""
-        said, told = self._all, self._answer.told
-        if told is None or not ("made" in said or "ended" in said):
-            if why := said.get("failed"):
-                raise user_error(
-                    "ray-unit-failed", {"node": self._node.name, "why": printable(why, 2000)}
-                )
-            if said.get("cancelled"):
-                raise user_error("cancelled", {})
-            if why := said.get("lost"):
-                raise self._lost(printable(why, 2000))
-            logged = "\n".join(printable(line, 1000) for line in said.get("log", ())[-5:])
-            code = tr("It exited with status {code}.", code=said.get("ended"))
-            why = f"{code}\n{logged}" if logged else code
-            if self._answer.greeted:
-                raise self._lost(why)
-            raise Lost(user_error("ray-no-python", {"node": self._node.name, "why": why}))
-        if told.type == "error":
-            error = told.body["error"]
-            raise user_error(error["code"], error.get("params", {}))
-        if "made" in said and self._unit.output:
-            self._fetch(said.get("made", 0), said.get("parts", 0), said.get("sha256", ""))
-        return told.body["result"]
-
-    def _fetch(self, size: int, parts: int, wanted: str) -> None:
-        digest, come = hashlib.sha256(), 0
-        with (
-            failing_as("output-unwritable", file=self._unit.output),
-            atomic.atomic_write(self._unit.output) as file,
-        ):
-            for number in range(parts):
-                data = self._job.part(f"made.{self._ident}.{number}")
-                come += len(data)
-                digest.update(data)
-                file.write(data)
-                if come > size:
-                    break
-            if come != size or digest.hexdigest() != wanted:
-                raise self._lost(tr("Its bundle came otherwise than it was sent."))
+def _fetch(job: Job, node: Node, output: str, end: Mapping[str, Any], last: Word) -> None:
+    """Have what a unit wrote here. Raises Lost and UserError."""
+    digest, come, size = hashlib.sha256(), 0, end.get("size")
+    with failing_as("output-unwritable", file=output), atomic.atomic_write(output) as file:
+        for number in range(last.get("parts", 0)):
+            data = job.part(last.get("of", 0), number)
+            come += len(data)
+            digest.update(data)
+            file.write(data)
+            if not isinstance(size, int) or come > size:
+                break
+        if come != size or digest.hexdigest() != end["sha256"]:
+            raise _lost(node, tr("Its bundle came otherwise than it was sent."))

@@ -4,31 +4,26 @@ bounded, and plain text where it is shown.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import ssl
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.client import HTTPS_PORT, HTTPConnection, HTTPException, HTTPSConnection
+from typing import TypedDict, cast
 from urllib.parse import quote, urlencode, urlsplit
 
-from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine.protocol import WireError, decode, misfit
 
 #: The port of the dashboard, if an address has none.
 PORT = 8265
-#: Seconds that a connection may be silent, and that a Ray of here has to find a cluster.
-SILENCE, FINDING = 30.0, 60.0
+#: Seconds that a connection may be silent, and that an answer may take.
+SILENCE, LONGEST = 30.0, 300.0
 #: Bytes of an answer.
 _ANSWER = 1 << 20
-#: Says where the dashboard of a cluster is, in a process that has Ray.
-_FIND = (
-    "import sys, ray; found = ray.init(sys.argv[1], logging_level='ERROR', log_to_driver=False); "
-    "print(found.dashboard_url)"
-)
 
 
 class Away(Exception):
@@ -45,90 +40,71 @@ class Refused(Exception):
 
 class Server:
     """Where requests go to. Any number of threads may ask; each has a connection of its own.
-    address: an ``http://`` or ``https://`` one, or one that Ray knows: ``ray://head:10001``, or
-    ``ray:auto``. Raises UserError.
+    address: an ``http://`` or ``https://`` one; ``ray://head:10001``, which is that of Ray's own
+    clients, is taken as the usual port of that host. Raises UserError.
     """
 
     def __init__(self, address: str) -> None:
+        wrong = user_error("ray-address-wrong", {"target": printable(address, 200)})
         try:
             parts = urlsplit(address)
-            self._host, self._port = parts.hostname or "", parts.port
+            host, port = parts.hostname, parts.port
         except ValueError:
-            raise _wrong(address) from None
-        plain = address.isprintable() and " " not in address
-        if not plain or "@" in address or parts.query or parts.fragment:
-            raise _wrong(address)
-        if parts.scheme == "ray":
-            self._address, self._found = address, False
-        elif parts.scheme in ("http", "https") and self._host:
-            self._address, self._found = address, True
-            self._port = self._port or (PORT if parts.scheme == "http" else 443)
-        else:
-            raise _wrong(address)
+            raise wrong from None
+        plain = address.isprintable() and not set(" @?#") & set(address)
+        if not plain or not host or parts.scheme not in ("ray", "http", "https"):
+            raise wrong
         self._safe, self._before = parts.scheme == "https", parts.path.rstrip("/")
-
-    def find(self) -> None:
-        """Ask Ray where the server is, if only Ray knows; waits. Raises UserError."""
-        if not self._found:
-            found = _found(self._address, self._host)
-            self._host, self._port, self._before, self._found = found._host, found._port, "", True
+        usual = HTTPS_PORT if self._safe else PORT
+        self._host, self._port = host, usual if parts.scheme == "ray" else port or usual
 
     def ask(self, method: str, path: str, body: bytes = b"", most: int = _ANSWER) -> bytes:
         """The answer. Raises Away and Refused."""
-        with self._answer(method, path, body) as answer, _away():
-            data = answer.read(most + 1)
+        headers = {"Content-Type": "application/json"} if body[:1] == b"{" else {}
+        # As Ray's own tools say who asks, to a cluster that wants it.
+        if token := os.environ.get("RAY_AUTH_TOKEN"):
+            headers["Authorization"] = f"Bearer {token.strip()}"
+        kind = HTTPSConnection if self._safe else HTTPConnection
+        connection = kind(self._host, self._port, timeout=SILENCE)
+        data, late = bytearray(), time.monotonic() + LONGEST
+        try:
+            connection.request(method, self._before + path, body or None, headers)
+            with connection.getresponse() as answer:
+                while len(data) <= most and (more := answer.read1(1 << 18)):
+                    data += more
+                    if time.monotonic() > late:
+                        raise Away(tr("Its answer takes too long."))
+                cut = bool(answer.length) and len(data) <= most
+        except ssl.SSLCertVerificationError as e:
+            raise Refused(0, printable(str(e), 500)) from e
+        except (OSError, HTTPException, ValueError) as e:
+            why = getattr(e, "strerror", "") or str(e) or type(e).__name__
+            raise Away(printable(why, 500)) from e
+        finally:
+            connection.close()
+        if answer.status != HTTPStatus.OK:
+            why = data[:2000].decode(errors="replace").strip().rpartition("\n")[2]
+            raise Refused(answer.status, printable(why, 500))
+        if cut:
+            raise Away(tr("Its answer broke off."))
         if len(data) > most:
             raise Refused(answer.status, tr("It sends more than expected."))
-        return data
+        return bytes(data)
 
-    def json(self, method: str, path: str, value: object = None) -> Mapping[str, object]:
+    def json(self, path: str) -> Mapping[str, object]:
         """The object that is the answer. Raises Away and Refused."""
-        body = b"" if value is None else json.dumps(value).encode()
         try:
-            found = json.loads(self.ask(method, path, body))
+            found = json.loads(self.ask("GET", path))
         except (ValueError, RecursionError):
             raise Refused(200, tr("Its answer is not JSON.")) from None
         if not isinstance(found, dict):
             raise Refused(200, tr("Its answer is not an object."))
         return found
 
-    @contextlib.contextmanager
-    def _answer(self, method: str, path: str, body: bytes = b"") -> Iterator[HTTPResponse]:
-        headers = {"Content-Type": "application/json"} if body[:1] == b"{" else {}
-        # As Ray's own tools say who asks, to a cluster that wants it.
-        if token := os.environ.get("RAY_AUTH_TOKEN"):
-            headers["Authorization"] = f"Bearer {token.strip()}"
-        kind = http.client.HTTPSConnection if self._safe else HTTPConnection
-        connection = kind(self._host, self._port, timeout=SILENCE)
-        try:
-            with _away():
-                connection.request(method, self._before + path, body or None, headers)
-                answer = connection.getresponse()
-            with answer:
-                if answer.status != http.HTTPStatus.OK:
-                    with _away():
-                        why = answer.read(2000).decode(errors="replace").strip()
-                    raise Refused(answer.status, printable(why.rpartition("\n")[2], 500))
-                yield answer
-        finally:
-            connection.close()
 
-
-@contextlib.contextmanager
-def _away() -> Iterator[None]:
-    try:
-        yield
-    except ssl.SSLCertVerificationError as e:
-        raise Refused(0, printable(str(e), 500)) from e
-    except OSError as e:
-        raise Away(printable(e.strerror or str(e), 500)) from e
-    except (HTTPException, ValueError) as e:
-        raise Away(printable(str(e) or type(e).__name__, 500)) from e
-
-
-def log(node: str, name: str) -> str:
-    """The path of a file among a node's logs."""
-    asked = {"node_id": node, "filename": name, "lines": "-1", "timeout": "600"}
+def log(node: str, name: str, lines: int = -1) -> str:
+    """The path of a file among a node's logs, or of so many lines at its end."""
+    asked = {"node_id": node, "filename": name, "lines": lines, "timeout": 600}
     return f"/api/v0/logs/file?{urlencode(asked)}"
 
 
@@ -137,28 +113,41 @@ def package(name: str) -> str:
     return f"/api/packages/gcs/_ray_pkg_{quote(name)}.zip"
 
 
-def _found(address: str, host: str) -> Server:
-    """The server that a Ray of here finds by an address of its own."""
-    name = address if host else address.partition(":")[2]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _FIND, name], capture_output=True, text=True, timeout=FINDING,
-            check=False, stdin=subprocess.DEVNULL, errors="replace",
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as e:
-        raise user_error("ray-away", {"target": address, "why": printable(str(e), 500)}) from e
-    if done.returncode:
-        why = printable(done.stderr.strip().rpartition("\n")[2], 500)
-        code = "ray-missing" if "No module named 'ray'" in done.stderr else "ray-away"
-        raise user_error(code, {"target": address, "why": why})
-    there = done.stdout.strip().rpartition("\n")[2]
-    if there in ("", "None"):
-        raise user_error("ray-away", {"target": address, "why": tr("It has no dashboard.")})
-    server = Server(there if "://" in there else f"http://{there}")
-    if host and server._host in ("127.0.0.1", "localhost", "0.0.0.0", "::1"):  # noqa: S104
-        server._host = host  # as it is called there
-    return server
+class Word(TypedDict, total=False):
+    """What a job's driver says (``placing.ray_driver``), and of which unit."""
+
+    of: int
+    ready: bool
+    taken: int
+    node: str
+    name: str
+    cpus: float
+    gpus: float
+    labels: Mapping[str, str]
+    said: str
+    end: bool
+    parts: int
+    status: int
+    log: str
+    cancelled: bool
+    failed: str
+    lost: str
 
 
-def _wrong(address: str) -> UserError:
-    return user_error("ray-address-wrong", {"target": printable(address, 200)})
+class Line(TypedDict):
+    line: int
+    words: list[Word]
+
+
+def lines(data: bytes) -> list[Line]:
+    """The driver's lines in a part of its log, which may have others, and begin and end within one.
+    Raises WireError.
+    """
+    found = list[Line]()
+    for line in data.split(b"\n")[:-1]:
+        if line.startswith(b'{"line":'):
+            said = decode(line)
+            if why := misfit(Line, said, "line"):
+                raise WireError(why)
+            found.append(cast("Line", said))
+    return found

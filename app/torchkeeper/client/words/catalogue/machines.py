@@ -84,14 +84,8 @@ WORDS: dict[str, Words] = {
     "ray-address-wrong": Words(
         "The address of a Ray cluster is wrong.",
         "Found: {target}.",
-        "Write http://head:8265, which is the address of its dashboard; where Ray is installed, "
-        "ray://head:10001 or ray:auto.",
-    ),
-    "ray-missing": Words(
-        "{target} can only be found by Ray.",
-        "It is not installed for Torchkeeper’s own Python.",
-        "Write http://head:8265, the address of the dashboard, which needs no Ray here; or install "
-        "torchkeeper[ray].",
+        "Write http://head:8265, which is the address of its dashboard; ray://head is that of "
+        "the host “head”.",
     ),
     "ray-away": Words(
         "The Ray cluster {target} does not do what is asked.",
