@@ -39,6 +39,16 @@ def test_one_entry_is_explained_in_full(tk: Tk, kept_291: Path, torch_python: st
     assert told["reasons"][0]["entry"] == "2.9.1+cu128"
 
 
+@pytest.mark.parametrize("words", [("abcdef12", "abcdef34"), ("abcdef12", "abcdef34", "fgh")])
+def test_a_key_goes_after_its_place(tk: Tk, tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = tk("explain", *words, cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "There is no place abcdef12 here." in ran.err
+    assert f"“torchkeeper explain PLACE {' '.join(words)}”" in ran.err
+    # What is there, or is written as a path, is none.
+    assert "There is no folder" in tk("explain", tmp_path / "cache", "abcdef34", cwd=Path("/")).err
+
+
 def test_every_condition_is_told(tk: Tk, filled: Path, torch_python: str) -> None:
     key = next(iter(keys(tk, filled).values()))
     ran = tk("explain", filled, key, "--env", torch_python)

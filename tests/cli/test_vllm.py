@@ -430,11 +430,21 @@ def test_vllms_own_files_are_not_counted_as_unusable(tk: Tk, first: Path) -> Non
     assert f"torchkeeper check {first} --against environment" in ran.err
 
 
-def test_what_is_exported_of_vllm_is_the_folder_of_all_keys(tk: Tk, first: Path) -> None:
-    for place in (first, first / "rank_0_0"):
-        ran = tk("export", place, "-o", first.parent / "b")
-        assert "name the folder of all its keys, torch_compile_cache" in ran.err
-    assert tk("export", first.parent, "-o", first.parent.parent / "b").code == 0
+@pytest.mark.parametrize("inner", ["", "rank_0_0", "rank_0_0/backbone"])
+def test_a_key_alone_is_carried_to_where_a_server_looks(
+    tk: Tk, first: Path, tmp_path: Path, inner: str
+) -> None:
+    shutil.rmtree(first.parent / "other", ignore_errors=True)
+    bundle, there = tmp_path / "b.torchcache", tmp_path / "there" / "torch_compile_cache"
+    ran = tk("export", first / inner, "-o", bundle, "--json")
+    assert ran.code == 0 and ran.result["entries"] == 4, ran
+    assert tk("import", bundle, "--into", there, "--trust").code == 0
+    assert tk("copy", first / inner, tmp_path / "copied").code == 0
+    paths = {row["path"] for row in tk("ls", first.parent, "--json").objects if "path" in row}
+    for place in (there, tmp_path / "copied"):
+        rows = tk("ls", place, "--json").objects
+        assert {row["path"] for row in rows if "path" in row} == paths
+        assert tk("check", place, "--against", first).code == 0
 
 
 def test_only_one_place(tk: Tk, first: Path) -> None:

@@ -6,7 +6,9 @@ import argparse
 import functools
 import json
 import operator
+import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,7 @@ from torchkeeper.client.words import environments, explaining, owned, say, verdi
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.verdict import sglang
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def explain(args: argparse.Namespace) -> int:
 
         return explain_trace(args.trace, args.place, args.json)
     elif not args.key:
-        wrong = "A place and a key are needed, or --trace DIR."
+        wrong = "A place and a key are needed, as PLACE KEY, or --trace DIR."
     elif args.places and not (args.other or args.nearest):
         wrong = "--in goes with KEY2 or --nearest."
     elif len(args.places) > 1 and args.other:
@@ -86,9 +88,21 @@ def explain(args: argparse.Namespace) -> int:
         wrong = "--env goes with one key alone: two entries are compared with each other."
     if wrong:
         raise output.misuse(wrong)
+    if (word := _bare(args.place)) and not vllm.is_folder(args.key):
+        words = printable(shlex.join(filter(None, [word, args.key, args.other])))
+        raise output.misuse(f"There is no place {printable(word)} here.", "",
+                            "If it is a key, type its place first: “torchkeeper explain PLACE "
+                            f"{words}”. “torchkeeper places” lists the caches here.")  # fmt: skip
     if vllm.names_folder(args.key) and not (args.other or args.nearest or args.env):
         return vllm.explain(args)
     return _compare(args) if args.other or args.nearest else _verdict(args)
+
+
+def _bare(place: str) -> str:
+    """The word that was typed for a place, where that is no path and nothing is there; or ""."""
+    above, word = os.path.split(place)
+    here = scheme_of(place).local and above == os.getcwd() and not os.path.lexists(place)
+    return word if here and not word.endswith(SUFFIX) else ""
 
 
 def _verdict(args: argparse.Namespace) -> int:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.stores.items import File, Item, Left, Offered
     from torchkeeper.stores.shapes import Beside, Orphans, Owned, Trash
+    from torchkeeper.stores.store import Going
 
 
 # When entries of a folder were last used, as far as its file system tells.
@@ -225,4 +226,10 @@ class Folder(Root, Store):
         """Under canonical names; with digests for a server, which does not find them."""
         from torchkeeper.stores.offering import FromFolder
 
-        return FromFolder(chosen, self, report, left, hashed=to_server)
+        return FromFolder(*self.for_bundle(chosen, left), report, left, hashed=to_server)
+
+    def for_bundle(self, chosen: Sequence[Described], left: Left) -> Going:
+        """As of its base; what is of a key of a server, under its path in the folder of all."""
+        from torchkeeper.stores.folders.keyed import from_above
+
+        return from_above(self.root, chosen, self)
