@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from tests.crash.operations import Heard, run
 PATHS = {"place", "into", "output", "bundle", "source", "signature"}
 #: What has something broken in it from the start.
 DAMAGED = {"half", "spoilt"}
+#: What has it again when it is undone.
+MENDED = {"imported into half", "imported into spoilt"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ CASES = [
     _moves("purge by two", "purge", "many folders", kernels=1),
     _moves("undo of folders", "undo", "folders purged"),
     _moves("undo of half the folders", "undo", "half back"),
+    _moves("undo of an import", "undo", "imported"),
+    _moves("undo of an import into half", "undo", "imported into half"),
+    _moves("undo of an import into spoilt", "undo", "imported into spoilt"),
+    _moves("undo of that undo", "undo", "import undone"),
     _moves("empty", "empty", "two purges"),
     _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
     _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
@@ -109,6 +116,16 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
 
         return fill
 
+    def imported(
+        then: Callable[[Path], None], at_last: Callable[[Path], None] = lambda place: None
+    ) -> Callable[[Path], None]:
+        def fill(box: Path) -> None:
+            place(then)(box)
+            _copied(sources / "mix", box / "place")
+            at_last(box / "place")
+
+        return fill
+
     def out(name: str) -> Callable[[Path], None]:
         def fill(box: Path) -> None:
             (box / "out").mkdir()
@@ -128,6 +145,10 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
         "many folders": folders(lambda place: None, "ABCDEFGH"),
         "folders purged": folders(_purge),
         "half back": folders(_half_back),
+        "imported": imported(shutil.rmtree),
+        "imported into half": imported(halve),
+        "imported into spoilt": imported(spoil),
+        "import undone": imported(shutil.rmtree, _undone),
         "no bundle": out(""),
         "a bundle": out("small.torchcache"),
         "unsigned": out("mix.torchcache"),
@@ -144,6 +165,17 @@ def _purge(place: Path, **params: Any) -> None:
 def _purged_twice(place: Path) -> None:
     _purge(place, kinds=["fxgraph", "autotune"])
     _purge(place)
+
+
+def _copied(source: Path, place: Path) -> None:
+    report = Heard()
+    done = run("copy", {"source": str(source), "into": str(place)}, report)
+    assert done["done"]["receipt"], done
+    assert report.left == []
+
+
+def _undone(place: Path) -> None:
+    assert run("undo", {"place": str(place)}, Heard())["done"]["undid"] == "import"
 
 
 def _half_back(place: Path) -> None:
