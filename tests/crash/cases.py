@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.crash.boxes import Caches, halve, spoil
 from tests.crash.operations import Heard, run
@@ -24,7 +26,8 @@ class Case:
     """One operation. before: the name of what is in the box. watched: the folder that is looked at,
     and opened again where it is a ``place``. moves: whether files keep their times, and folders get
     theirs back. free: whether what the operation was at may lie there until it is done again.
-    plain: whether the file system has no files without a name.
+    plain: whether the file system has no files without a name. slow: whether it is a variation of
+    another, which the normal run goes without.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Case:
     moves: bool = False
     free: bool = False
     plain: bool = False
+    slow: bool = False
 
     @property
     def watched(self) -> str:
@@ -51,8 +55,8 @@ def _copy(before: str, **how: Any) -> Case:
     return Case(" ".join(["copy into", before, *how]), "copy", params, before)
 
 
-def _moves(name: str, operation: str, before: str, **params: Any) -> Case:
-    return Case(name, operation, {"place": "box/place", **params}, before, moves=True)
+def _moves(name: str, operation: str, before: str, slow: bool = False, **params: Any) -> Case:
+    return Case(name, operation, {"place": "box/place", **params}, before, moves=True, slow=slow)
 
 
 def _writes(name: str, operation: str, before: str, plain: bool = False, **params: Any) -> Case:
@@ -85,10 +89,10 @@ CASES = [
     _moves("purge by two", "purge", "many folders", kernels=1),
     _moves("undo of folders", "undo", "folders purged"),
     _moves("undo of half the folders", "undo", "half back"),
-    _moves("undo of an import", "undo", "imported"),
-    _moves("undo of an import into half", "undo", "imported into half"),
+    _moves("undo of an import", "undo", "imported", slow=True),
+    _moves("undo of an import into half", "undo", "imported into half", slow=True),
     _moves("undo of an import into spoilt", "undo", "imported into spoilt"),
-    _moves("undo of that undo", "undo", "import undone"),
+    _moves("undo of that undo", "undo", "import undone", slow=True),
     _moves("empty", "empty", "two purges"),
     _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
     _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
@@ -97,6 +101,12 @@ CASES = [
     _writes("sign", "sign", "unsigned", **_SIGNED),
     _writes("plain sign", "sign", "unsigned", plain=True, **_SIGNED),
 ]
+
+
+def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
+    """A test of each of some cases."""
+    marked = [pytest.param(x, marks=[pytest.mark.slow] if x.slow else []) for x in cases]
+    return pytest.mark.parametrize("case", marked, ids=lambda case: case.name)
 
 
 def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
