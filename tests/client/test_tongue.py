@@ -310,6 +310,7 @@ def of_dead() -> Iterator[str]:
     envs: list[tuple[str, Env]] = [("/P", {"torch": "2.9"})] * 3
     yield dead.environments(Everywhere(envs, []), 1).replace("torch 2.9", "")
     yield finds.unproven({"place": FACT, "why": FACT})
+    yield finds.no_undo({"place": FACT, "code": "trash-not-folder", "params": {"place": FACT}})
     told: CutOff = {"place": FACT, "what": "purge", "outcome": "", "made": None, "entries": 0,
                     "files": 0, "bytes": 0, "left": 0, "file": FACT}  # fmt: skip
     for what in finds._CUT_OFF:

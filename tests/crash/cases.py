@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.crash.boxes import Caches, halve, spoil
 from tests.crash.operations import Heard, run
@@ -14,6 +17,8 @@ from tests.crash.operations import Heard, run
 PATHS = {"place", "into", "output", "bundle", "source", "signature"}
 #: What has something broken in it from the start.
 DAMAGED = {"half", "spoilt"}
+#: What has it again when it is undone.
+MENDED = {"imported into half", "imported into spoilt"}
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,8 @@ class Case:
     """One operation. before: the name of what is in the box. watched: the folder that is looked at,
     and opened again where it is a ``place``. moves: whether files keep their times, and folders get
     theirs back. free: whether what the operation was at may lie there until it is done again.
-    plain: whether the file system has no files without a name.
+    plain: whether the file system has no files without a name. slow: whether it is a variation of
+    another, which the normal run goes without.
     """
 
     name: str
@@ -31,6 +37,7 @@ class Case:
     moves: bool = False
     free: bool = False
     plain: bool = False
+    slow: bool = False
 
     @property
     def watched(self) -> str:
@@ -48,8 +55,8 @@ def _copy(before: str, **how: Any) -> Case:
     return Case(" ".join(["copy into", before, *how]), "copy", params, before)
 
 
-def _moves(name: str, operation: str, before: str, **params: Any) -> Case:
-    return Case(name, operation, {"place": "box/place", **params}, before, moves=True)
+def _moves(name: str, operation: str, before: str, slow: bool = False, **params: Any) -> Case:
+    return Case(name, operation, {"place": "box/place", **params}, before, moves=True, slow=slow)
 
 
 def _writes(name: str, operation: str, before: str, plain: bool = False, **params: Any) -> Case:
@@ -82,6 +89,10 @@ CASES = [
     _moves("purge by two", "purge", "many folders", kernels=1),
     _moves("undo of folders", "undo", "folders purged"),
     _moves("undo of half the folders", "undo", "half back"),
+    _moves("undo of an import", "undo", "imported", slow=True),
+    _moves("undo of an import into half", "undo", "imported into half", slow=True),
+    _moves("undo of an import into spoilt", "undo", "imported into spoilt"),
+    _moves("undo of that undo", "undo", "import undone", slow=True),
     _moves("empty", "empty", "two purges"),
     _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
     _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
@@ -90,6 +101,12 @@ CASES = [
     _writes("sign", "sign", "unsigned", **_SIGNED),
     _writes("plain sign", "sign", "unsigned", plain=True, **_SIGNED),
 ]
+
+
+def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
+    """A test of each of some cases."""
+    marked = [pytest.param(x, marks=[pytest.mark.slow] if x.slow else []) for x in cases]
+    return pytest.mark.parametrize("case", marked, ids=lambda case: case.name)
 
 
 def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
@@ -106,6 +123,16 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
         def fill(box: Path) -> None:
             caches.folders(box / "place", of)
             then(box / "place")
+
+        return fill
+
+    def imported(
+        then: Callable[[Path], None], at_last: Callable[[Path], None] = lambda place: None
+    ) -> Callable[[Path], None]:
+        def fill(box: Path) -> None:
+            place(then)(box)
+            _copied(sources / "mix", box / "place")
+            at_last(box / "place")
 
         return fill
 
@@ -128,6 +155,10 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
         "many folders": folders(lambda place: None, "ABCDEFGH"),
         "folders purged": folders(_purge),
         "half back": folders(_half_back),
+        "imported": imported(shutil.rmtree),
+        "imported into half": imported(halve),
+        "imported into spoilt": imported(spoil),
+        "import undone": imported(shutil.rmtree, _undone),
         "no bundle": out(""),
         "a bundle": out("small.torchcache"),
         "unsigned": out("mix.torchcache"),
@@ -144,6 +175,17 @@ def _purge(place: Path, **params: Any) -> None:
 def _purged_twice(place: Path) -> None:
     _purge(place, kinds=["fxgraph", "autotune"])
     _purge(place)
+
+
+def _copied(source: Path, place: Path) -> None:
+    report = Heard()
+    done = run("copy", {"source": str(source), "into": str(place)}, report)
+    assert done["done"]["receipt"], done
+    assert report.left == []
+
+
+def _undone(place: Path) -> None:
+    assert run("undo", {"place": str(place)}, Heard())["done"]["undid"] == "import"
 
 
 def _half_back(place: Path) -> None:

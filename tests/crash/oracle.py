@@ -9,6 +9,7 @@ import stat
 from pathlib import Path, PurePath
 
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.stores.folders.receipts import PLACED
 
 #: Seconds since the epoch; what is older has the time that it was given, what is newer is new.
 NEW = 1_500_000_000
@@ -32,7 +33,8 @@ def state(root: Path, folder_times: bool = True, scratch: bool = True) -> State:
 
     Receipts of the trash go by their order instead of their names, and their texts, which have the
     time of day in them, are not compared; times that are new are equal. Of a list the items count,
-    whose order PyTorch does not mind. Without ``folder_times`` those of folders are not compared,
+    whose order PyTorch does not mind, and of what an import has placed the lines, whose order undo
+    does not mind. Without ``folder_times`` those of folders are not compared,
     without ``scratch`` that is left out, and so is a journal.
     """
     found: State = {}
@@ -98,6 +100,8 @@ def is_list(path: str) -> bool:
 
 def _content(path: str) -> str:
     with open(path, "rb") as stream:
+        if path.endswith(f"/{PLACED}"):
+            return hashlib.sha256(b"".join(sorted(stream))).hexdigest()
         if not is_list(path):
             return hashlib.file_digest(stream, "sha256").hexdigest()
         try:

@@ -10,7 +10,7 @@ from tests.crash.cases import Case
 from tests.crash.faulty import FAIL, FULL, Outcome
 from tests.crash.oracle import State, furnished, outside, untimed
 from tests.crash.stage import Stage, spread
-from tests.crash.test_kill import each
+from tests.crash.test_kill import every
 from torchkeeper.artifacts.layout import JOURNAL
 
 FEW = 4
@@ -32,8 +32,9 @@ def _check(stage: Stage, case: Case, outcome: Outcome, now: State) -> None:
         if now != known.before:
             # What cannot be taken back without room is, when there is some.
             assert any(path.startswith(JOURNAL) for path in now), stage.nearest(now, known)
-            # An undo is brought to its end instead.
-            undone = case.operation == "undo"
+            # An undo is brought to its end instead; but one of an import is put back as a purge is,
+            # until all that came with it has moved.
+            undone = case.operation == "undo" and outcome.problem != "trash-full"
             assert stage.recovered(case, again=False) == ("after" if undone else "before")
             if undone:
                 return
@@ -43,7 +44,7 @@ def _check(stage: Stage, case: Case, outcome: Outcome, now: State) -> None:
         assert now == known.after, stage.nearest(now, known)
 
 
-@each
+@every
 @pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_a_full_disk(case: Case, most: int, stage: Stage) -> None:
     known = stage.known(case)
@@ -62,7 +63,7 @@ def test_a_full_disk(case: Case, most: int, stage: Stage) -> None:
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
 
 
-@each
+@every
 @pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_an_error_of_the_disk(case: Case, most: int, stage: Stage) -> None:
     known = stage.known(case)

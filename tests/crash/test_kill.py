@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.cases import CASES, Case
+from tests.crash.cases import CASES, Case, each
 from tests.crash.faulty import COUNT, FIRST, FORKED, KILL, TORN
 from tests.crash.power import WRITTEN
 from tests.crash.stage import Stage, spread
@@ -16,10 +16,10 @@ from torchkeeper.artifacts.layout import TRASH
 #: How many points of each operation the normal run takes.
 FEW = 6
 RECOVERED = [case for case in CASES if not case.free]
-each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every = each(CASES)
 
 
-@each
+@every
 @pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
     calls = stage.known(case).calls
@@ -39,7 +39,7 @@ def test_these_are_enough(stage: Stage) -> None:
     assert sum(len(list(spread(stage.known(case).calls, FEW))) for case in CASES) >= 100
 
 
-@each
+@every
 def test_no_change_is_overlooked(case: Case, stage: Stage) -> None:
     known, watched = stage.known(case), str(stage.path(case.watched))
     seen = {path for call in known.calls for path in (call.path, call.other)}
@@ -52,7 +52,7 @@ def test_no_change_is_overlooked(case: Case, stage: Stage) -> None:
         assert path in seen | above or path.startswith(moved), path
 
 
-@each
+@every
 @pytest.mark.slow
 def test_a_write_that_is_torn(case: Case, stage: Stage) -> None:
     writes = [call for call in stage.known(case).calls if call.name in WRITTEN]
@@ -67,7 +67,7 @@ def test_a_write_that_is_torn(case: Case, stage: Stage) -> None:
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
 
 
-@pytest.mark.parametrize("case", RECOVERED, ids=lambda case: case.name)
+@each(RECOVERED)
 @pytest.mark.parametrize("most", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_recovery_is_killed_too(case: Case, most: int, stage: Stage) -> None:
     calls = stage.known(case).calls

@@ -6,16 +6,16 @@ from collections import Counter
 
 import pytest
 
-from tests.crash.cases import CASES, Case
+from tests.crash.cases import CASES, Case, each
 from tests.crash.faulty import KILL
 from tests.crash.power import Disk
 from tests.crash.stage import Stage, spread
-from tests.crash.test_kill import RECOVERED, each
+from tests.crash.test_kill import RECOVERED, every
 
 FEW = 4
 
 
-@each
+@every
 def test_what_gets_a_name_is_on_the_disk(case: Case, stage: Stage) -> None:
     calls = stage.known(case).calls
     early = [stage.told(call) for call in Disk(calls).early]
@@ -28,9 +28,7 @@ def test_a_whole_file_system_is_synced_too(stage: Stage) -> None:
         assert ("syncfs" in names) == ("many" in case.params)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if not case.moves], ids=lambda case: case.name
-)
+@each([case for case in CASES if not case.moves])
 def test_new_names_are_on_the_disk_in_the_end(case: Case, stage: Stage) -> None:
     watched = str(stage.path(case.watched))
     left = [path for path in Disk(stage.known(case).calls).unsynced if path.startswith(watched)]
@@ -38,7 +36,7 @@ def test_new_names_are_on_the_disk_in_the_end(case: Case, stage: Stage) -> None:
     assert not [path for path in left if not path.endswith("/locks")]
 
 
-@each
+@every
 @pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
     calls = stage.known(case).calls
@@ -55,7 +53,7 @@ def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
 
 
-@pytest.mark.parametrize("case", RECOVERED, ids=lambda case: case.name)
+@each(RECOVERED)
 @pytest.mark.slow
 def test_it_is_cut_again_while_it_recovers(case: Case, stage: Stage) -> None:
     points, wrong = 0, []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,23 @@ def test_what_came_is_known_again(tmp_path: Path) -> None:
     assert state.new["u1"] == NEW
     assert list(state.pending) == ["u1"]
     assert Path(state.pending["u1"]).read_bytes() == b"bundle"
+
+
+def test_what_there_is_no_room_for_takes_nothing_later_with_it(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    state = made(tmp_path)
+    with state.held():
+        size = (tmp_path / "journal.jsonl").stat().st_size
+        # The same as a full disk: some of the line is written, and then no more.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+        try:
+            with pytest.raises(UserError, match="cannot be written"):
+                state.came("u3", {"c3": one(unit="u3")}, frozenset(), False)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert "c3" not in state.done
+        state.came("u4", {"c4": one(unit="u4")}, frozenset(), False)
+    assert set(again(tmp_path).done) == {"c1", "c2", "c4"}
 
 
 def test_what_is_merged_needs_no_bundle(tmp_path: Path) -> None:

@@ -22,7 +22,11 @@ from torchkeeper.stores.reader import Reader
 
 
 def carry(
-    source: Path | str, target: Path | str, kinds: str = "", replace: bool = False
+    source: Path | str,
+    target: Path | str,
+    kinds: str = "",
+    replace: bool = False,
+    report: Report | None = None,
 ) -> tuple[Copied, Left]:
     """Copy what ``source`` has of some kinds, or of all."""
     left = Left()
@@ -32,7 +36,7 @@ def carry(
         ones = [one for batch in store.read(items, reader, Report()) for one in batch]
     chosen = [one for one in ones if not kinds or one.entry.kind in kinds.split()]
     foretold = plan_copy(store, chosen, str(target), Report(), Left())
-    done = copy(store, chosen, str(target), Report(), left, replace)
+    done = copy(store, chosen, str(target), report or Report(), left, replace)
     assert (foretold.entries, foretold.bytes) == (done.entries, done.bytes)
     store.close()
     return done, left

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -88,6 +89,8 @@ class State:
         self.ours = dict[str, frozenset[tuple[str, str]]]()
         self._handle: int | None = None
         self._journal: int | None = None
+        # One thread merges while others hear what has come.
+        self._keeping = threading.Lock()
 
     def read(self) -> None:
         """Read what is there; without ``held`` nothing is changed. Raises UserError for a journal
@@ -193,13 +196,19 @@ class State:
         self._keep({"proved": ident, "as": asdict(how)})
 
     def _keep(self, told: Mapping[str, Any]) -> None:
-        assert self._journal is not None
-        with failing_as("place-unwritable", place=self.folder):
-            data = json.dumps(told).encode() + b"\n"
-            while data:
-                data = data[os.write(self._journal, data) :]
-            os.fsync(self._journal)
-        self._take(told)
+        data = json.dumps(told).encode() + b"\n"
+        with self._keeping, failing_as("place-unwritable", place=self.folder):
+            assert self._journal is not None
+            size = os.fstat(self._journal).st_size
+            try:
+                while data:
+                    data = data[os.write(self._journal, data) :]
+                os.fsync(self._journal)
+            except OSError:
+                # Half a line would take the next one with it.
+                os.ftruncate(self._journal, size)
+                raise
+            self._take(told)
 
 
 def _named(told: Any) -> frozenset[tuple[str, str]]:

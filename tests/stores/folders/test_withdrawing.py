@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots import below, snapshot
+from tests.stores.folders.test_recovering import Heard
 from tests.stores.folders.test_trash import Left, plan, purge, undo
 from tests.stores.test_copying import carry, files
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.words.found import no_undo
 from torchkeeper.stores.folders import journal, placed, receipts, trash
 from torchkeeper.stores.folders.guard import brought_to_end
 
@@ -101,6 +103,30 @@ def test_what_had_to_give_way_is_back(kept_291: Path, tmp_path: Path) -> None:
     # Both are kept: what the import brought does not replace what is there.
     _, left = undo(tmp_path / "t")
     assert left == ["path-taken"]
+
+
+def test_what_gave_way_and_has_no_place_any_more_stays_in_the_trash(
+    kept_291: Path, tmp_path: Path
+) -> None:
+    carry(kept_291, tmp_path / "t")
+    trash.empty(str(tmp_path / "t"), Report(), Left())
+    graphs = [p for p in sorted((tmp_path / "t" / "fxgraph").rglob("*")) if p.is_file()]
+    spoilt, missing = graphs[:2]
+    spoilt.write_bytes(b"cut off")
+    missing.unlink()
+    carry(kept_291, tmp_path / "t")
+    spoilt.write_bytes(b"of PyTorch since")
+    gone, left = undo(tmp_path / "t")
+    assert (gone.undid, gone.entries, sorted(left)) == (
+        "import",
+        1,
+        ["entry-changed", "path-taken"],
+    )
+    assert spoilt.read_bytes() == b"of PyTorch since" and not missing.exists()
+    [gave_way, moved] = receipts.folders_of(str(tmp_path / "t"))
+    assert not receipts.is_import(gave_way) and not receipts.is_import(moved)
+    [kept] = [path for path in Path(gave_way, "files").rglob("*") if path.is_file()]
+    assert kept.read_bytes() == b"cut off"
 
 
 def test_later_purges_are_undone_first(kept_291: Path, tmp_path: Path) -> None:
@@ -236,3 +262,24 @@ def test_emptying_the_trash_forgets_imports(kept_291: Path, tmp_path: Path) -> N
     assert trash.empty(str(tmp_path / "t"), Report(), Left()).files == 0
     assert not (tmp_path / "t" / TRASH).exists()
     assert plan(tmp_path / "t").items
+
+
+@pytest.mark.parametrize("kind", ["file", "somebody else's"])
+def test_where_the_trash_cannot_be_used_an_import_stands_and_says_so(
+    kind: str, kept_291: Path, tmp_path: Path
+) -> None:
+    trash_ = tmp_path / "t" / TRASH
+    trash_.parent.mkdir()
+    if kind == "file":
+        trash_.write_text("mine")
+    elif os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    else:
+        trash_.mkdir()
+        os.chown(trash_, 4711, 4711)
+    told = Heard()
+    done, left = carry(kept_291, tmp_path / "t", "pgo", report=told)
+    assert (done.receipt, left.codes) == (None, [])
+    assert done.entries and len(files(tmp_path / "t")) >= done.files
+    [said] = [no_undo(one["no_undo"]) for one in told.found if "no_undo" in one]
+    assert said.startswith("What was put into ") and "The trash of " in said

@@ -96,6 +96,12 @@ def taken_back(told: findings.TakenBackFinding) -> str:
     return " ".join(said)
 
 
+def no_undo(told: findings.NoUndoFinding) -> str:
+    why = problems.user_error(told["code"], told["params"])
+    place = printable(told["place"])
+    return tr("What was put into {place} cannot be undone. {why}", place=place, why=why.what)
+
+
 def unproven(told: findings.UnprovenFinding) -> str:
     return tr(_UNPROVEN, place=printable(told["place"]), why=printable(told["why"]))
 
@@ -230,7 +236,7 @@ def _run(told: findings.RunFinding) -> str:
 
 _ALIKE: _Lines = {
     "recovered": become_of, "cut_off": become_of, "taken_back": taken_back,
-    "unproven": unproven, "waiting": problems.waiting_for,
+    "no_undo": no_undo, "unproven": unproven, "waiting": problems.waiting_for,
     "leftovers": problems.leftovers_gone,
 }  # fmt: skip
 _LOGGED: _Lines = {

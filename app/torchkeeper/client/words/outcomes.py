@@ -237,7 +237,9 @@ def _placed(one: Ended, done: str, nothing: str) -> Outcome:
         if result.get("what") == "server":
             lines.append(tr("Undo is not for a server: a purge takes entries off it."))
         elif result["receipt"] is None and result.get("what") != "bundle":
-            lines.append(tr("It cannot be undone: {place} keeps no trash.", place=place))
+            lines.append(
+                tr("It cannot be undone: the trash of {place} cannot be used.", place=place)
+            )
         return Outcome(done, lines)
     lines.append(tr("{place} is as it was.", place=place))
     return Outcome(nothing, lines)

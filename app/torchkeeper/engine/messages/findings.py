@@ -29,6 +29,12 @@ class TakenBackFinding(TypedDict):
     whole: bool
 
 
+class NoUndoFinding(Fault):
+    """What was placed stays, and cannot be undone: why."""
+
+    place: str
+
+
 class UnprovenFinding(TypedDict):
     """Nobody else will believe the journal that is being written, and why."""
 
@@ -170,6 +176,7 @@ class Finding(TypedDict, total=False):
     log: str
     looked: PlaceLooked
     looking: Looking
+    no_undo: NoUndoFinding
     noted: str
     now: NowFinding
     owners: list[Owned]

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.atomic import sync_folder
+from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.folders import journal, receipts
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
 from torchkeeper.stores.folders.locks import remove_leftovers, taken
 from torchkeeper.stores.folders.receipts import FILES, restore
+from torchkeeper.stores.items import OnDisk
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 # Bringing an operation to an end that was cut off: by a kill, a power cut, a disk that was full.
 # Its journal (folders.journal) says what it was. An import is taken back, unless all was placed; a
-# purge is put back, unless all was moved; an undo and the emptying of the trash are completed. That
-# is done by the next operation that changes the place, and by who is told to; whoever looks only
-# says so (``seen``). What was done is told by a finding ``recovered``, a Recovered by the names of
-# its fields. A journal is believed if we began it here (folders.journal); no link is followed.
+# purge is put back, unless all was moved, and so is the undo of an import; any other undo and the
+# emptying of the trash are completed. That is done by the next operation that changes the place,
+# and by who is told to; whoever looks only says so (``seen``). What was done is told by a finding
+# ``recovered``, a Recovered by the names of its fields. A journal is believed if we began it here
+# (folders.journal); no link is followed.
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Recovered:
     since the epoch, None where that is not known. entries: of what was put back; files: that were
     put back, taken back, or are completed with it, and their bytes on the disk where they were put
     back; left: files that stay in the trash, or where an import had put some. file: the journal.
+    undid: of an undo, what it undoes, "purge" or "import".
     """
 
     place: str
@@ -54,9 +57,12 @@ class Recovered:
     bytes: int
     left: int
     file: str
+    undid: str = "purge"
 
     def to_json(self) -> shapes.CutOff:
-        return cast("shapes.CutOff", asdict(self))
+        told = asdict(self)
+        del told["undid"]
+        return cast("shapes.CutOff", told)
 
 
 class _Ended(NamedTuple):
@@ -118,7 +124,8 @@ def _of_others(root: str) -> list[Recovered]:
 
 
 def _told(root: str, path: str, outcome: str, cut: CutOff, ended: _Ended = _NOTHING) -> Recovered:
-    return Recovered(root, _what(cut), outcome, receipts.made(cut.about), *ended[1:], path)
+    undid = "import" if "undoes" in cut.about else "purge"
+    return Recovered(root, _what(cut), outcome, receipts.made(cut.about), *ended[1:], path, undid)
 
 
 def _what(cut: CutOff) -> str:
@@ -172,7 +179,12 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
     about = cut.about
     match about.get("what"):
         case "import" if cut.done:
-            settled(root, cut.steps, about.get("receipt"))
+            try:
+                settled(root, cut.steps, about.get("receipt"))
+            except OSError as e:
+                if not no_room(e):
+                    raise
+                return _Ended("no-room")
             return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
             taken = journal.take_back(root, cut.steps, report)
@@ -181,6 +193,8 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
             return _Ended("taken-back", files=taken, left=journal.remaining(root, cut.steps))
         case "purge":
             return _purge(root, about, cut.done)
+        case "undo" if "undoes" in about:
+            return _withdrawn(root, cut)
         case "undo":
             return _restore(root, receipts.at(root, about.get("receipt")), about, "completed")
         case "empty":
@@ -258,6 +272,27 @@ def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
     if about.get("now") or not count:
         receipts.discard(bin_)
     return _Ended("completed", files=count)
+
+
+def _withdrawn(root: str, cut: CutOff) -> _Ended:
+    """Of what undoes an import: put back what it has moved, or do what was left when all was."""
+    from torchkeeper.stores.folders import placed
+
+    moved = receipts.at(root, cut.about.get("receipt"))
+    bin_ = receipts.at(root, cut.about.get("undoes"))
+    if not cut.done or moved is None or bin_ is None:
+        return _restore(root, moved, cut.about, "put-back")
+    items, outcome = receipts.trashed(moved), "completed"
+    if placed.WITHDRAWN in cut.steps:
+        lists = [step for step in cut.steps if step[0] == "list"]
+        try:
+            placed.give_back(root, bin_, lists, Report(), lambda _item, _why: None, None)
+        except OSError as e:
+            if not no_room(e):
+                raise
+            outcome = "no-room"
+    files = _purge(root, cut.about, done=True).files
+    return _Ended(outcome, len(items), files, OnDisk(items).bytes)
 
 
 def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: str) -> _Ended:

@@ -25,7 +25,7 @@ from torchkeeper.stores.folders import merging, placing
 from torchkeeper.stores.folders.guard import changing, settled, unplaced
 from torchkeeper.stores.folders.journal import Journal, remaining, stamp_of, take_back
 from torchkeeper.stores.folders.locks import in_use, waited_for
-from torchkeeper.stores.folders.placed import Record
+from torchkeeper.stores.folders.placed import Record, thin
 from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import CHUNK, File, Item, Offered
@@ -304,8 +304,7 @@ def import_bundles(
                 return _import(bundles, journal, record, report, left, placed)
             except BaseException as e:
                 if not isinstance(e, Lost):
-                    _take_back(root, journal, report)
-                    unplaced(root, record.name)
+                    _take_back(root, journal, record, report)
                 raise
     except OSError as e:
         if no_room(e):
@@ -317,9 +316,16 @@ def import_bundles(
                 os.rmdir(folder)  # unless something has come into it
 
 
-def _settle(journal: Journal, arriving: Arriving, record: Record) -> str | None:
-    """Say that what was placed stays; the receipt of it, if there is one. Raises OSError."""
-    receipt = record.write()
+def _settle(journal: Journal, arriving: Arriving, record: Record, report: Report) -> str | None:
+    """Say that what was placed stays; the receipt of it, if there is one. There is none where the
+    trash is not this user's to change: ``report`` hears of it as ``no_undo={place, code, params}``.
+    Raises OSError: nothing stays then.
+    """
+    receipt = None
+    try:
+        receipt = record.write()
+    except Problem as e:
+        report.finding(no_undo={"place": journal.root, "code": e.code, "params": e.params})
     arriving.finish(record.folders if receipt else ())
     journal.done()
     try:
@@ -328,16 +334,19 @@ def _settle(journal: Journal, arriving: Arriving, record: Record) -> str | None:
         journal.leave()  # nothing is taken back now: the next one that comes does the rest
     else:
         journal.close()
+    if receipt:
+        thin(journal.root)
     return receipt
 
 
-def _take_back(root: str, journal: Journal, report: Report) -> None:
+def _take_back(root: str, journal: Journal, record: Record, report: Report) -> None:
     """Take all back; what cannot be is left to the next one that comes (folders.guard). What
     is gone and what is left ``report`` hears as ``taken_back={place, files, left, whole}``.
     """
     gone, whole = 0, True
     try:
         gone = take_back(root, journal.steps, report)
+        unplaced(root, record.name)
         journal.close()
     except (OSError, Problem):
         whole = False
@@ -369,10 +378,10 @@ def _import(
                 past += item.size
                 progress.reach(past)
             placer.arrive()
-        placer.done.receipt = _settle(journal, placer.arriving, record)
+        placer.done.receipt = _settle(journal, placer.arriving, record, report)
     except Lost as lost:
         placer.arrive()
-        _settle(journal, placer.arriving, record)
+        _settle(journal, placer.arriving, record, report)
         lost.arrived = placer.done.entries + placer.done.exists + placer.done.doubles
         lost.total = sum(map(len, ordered))
         raise

@@ -591,31 +591,43 @@ def remaining(root: str, steps: Reversible[Step]) -> int:
 
 def settle(root: str, steps: Reversible[Step], kept: str | None = None) -> set[str]:
     """Keep what was placed; what had to give way goes, and folders that were made for nothing.
-    kept: the folder of a receipt, to which goes what gave way; else it is removed. Returns the
-    folders in which something has a name now that had none there.
+    kept: the folder of a receipt, to which goes what gave way; without one it is removed. Returns
+    the folders in which something has a name now that had none there. Raises OSError where what
+    gave way cannot go there now: it stays where it is, for the next one that comes.
     """
     came = set[str]()
     with Inside(root) as inside:
         for step in reversed(steps):
-            with contextlib.suppress(OSError, ValueError, TypeError):
+            with contextlib.suppress(ValueError, TypeError):
                 if step[0] == "file" and step[4] is not None:
                     aside, there = _path(step[4], _FILE), f"{kept}/{_path(step[2])}"
+                    if not inside.there(aside):
+                        continue
                     if kept and _moved(inside, aside, there):
                         came.add(os.path.dirname(there))
                     else:
                         inside.unlink(aside)
                 elif step[0] == "folder":
-                    inside.remove_folder(_path(step[1]))
+                    with contextlib.suppress(OSError):
+                        inside.remove_folder(_path(step[1]))
     return came
 
 
 def _moved(inside: Inside, path: str, other: str) -> bool:
-    """Move a file to where its folder may be missing; whether that could be done."""
-    with contextlib.suppress(OSError):
-        os.makedirs(os.path.join(inside.root, os.path.dirname(other)), exist_ok=True)
-        inside.rename(path, other)
-        return True
-    return False
+    """Move a file to where its folder may be missing; False where that is on another disk. Raises
+    OSError.
+    """
+    try:
+        try:
+            inside.rename(path, other)
+        except FileNotFoundError:
+            os.makedirs(os.path.join(inside.root, os.path.dirname(other)), exist_ok=True)
+            inside.rename(path, other)
+    except OSError as e:
+        if e.errno != errno.EXDEV:
+            raise
+        return False
+    return True
 
 
 def _take_new(inside: Inside, path: object) -> None:

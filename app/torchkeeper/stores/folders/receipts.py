@@ -79,7 +79,7 @@ def make(
 ) -> str:
     """Make the receipt of a purge of items, before anything is moved; returns its folder. placed:
     how much came, where it is that of an import, which leaves folders the times that they have.
-    Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
+    Raises Problem("trash-not-folder" | "trash-foreign"), and OSError.
     """
     above, folders, others = among(root), set[str](), dict[str, None]()
     own = _look(root, "") if placed is None else ""
@@ -112,11 +112,9 @@ def make(
                 out.write(f'}}, "others": {json.dumps([*others])}{came}}}')
                 out.flush()
                 os.fsync(out.fileno())
-    except OSError as e:
+    except OSError:
         discard(bin_)
-        if no_room(e):
-            raise Problem("trash-full", place=root) from e
-        raise Problem("place-unwritable", place=root, why=e.strerror) from e
+        raise
     return bin_
 
 

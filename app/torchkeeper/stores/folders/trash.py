@@ -1,7 +1,8 @@
 """Purging: plan, move to the trash beside the entries, undo, empty.
 
 Each is in a journal while it lasts: cut off, a purge is put back, an undo is brought to its end,
-and so is the emptying of the trash (folders.guard).
+and so is the emptying of the trash (folders.guard). What undoes an import is a purge first, and so
+it is put back until all of that has moved.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import errno
 import functools
 import os
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from torchkeeper.stores.folders import placed, receipts
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.inside import Inside
-from torchkeeper.stores.folders.journal import Journal, begun
+from torchkeeper.stores.folders.journal import Journal, Step, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
@@ -33,7 +34,7 @@ from torchkeeper.stores.processes import forked
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Amount
+    from torchkeeper.artifacts.shapes import Amount, Tally
     from torchkeeper.stores.shapes import Done, Users
 
 #: Why a folder is not removed that is to go where it is empty.
@@ -66,18 +67,21 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     | "place-unwritable" | "trash-full" | "trash-not-folder" | "trash-foreign").
     """
     with changing(plan.root, report):
-        return _purge(plan, now, report, left)
+        return _purge(_Purging(plan, now, report, left), report)
 
 
-def _purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
-    """The same in a folder whose lock is ours."""
-    purging = _Purging(plan, now, report, left)
+def _purge(purging: _Purging, report: Report, last: Callable[[], None] = lambda: None) -> Purged:
+    """Carry one out that is begun. last: what is done while it can still be put back. Raises
+    Problem as ``purge``.
+    """
+    plan = purging.plan
     try:
         purging.run(report)
+        last()
     except OSError as e:
         # The trash is full: all or nothing.
         purging.put_back()
-        raise Problem("trash-full", place=plan.root) from e
+        raise _unmoved(plan, e) from e
     except Cancelled:
         purging.tell(report)
         raise
@@ -85,6 +89,12 @@ def _purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
         purging.end()
     report.progress(len(plan.items), len(plan.items), "entries")
     return purging.done
+
+
+def _unmoved(plan: Plan, e: OSError) -> Problem:
+    """Why nothing could be moved to the trash."""
+    code = "trash-full" if no_room(e) else "place-unwritable"
+    return Problem(code, place=plan.root, why=e.strerror)
 
 
 class FolderRemoval(Removal):
@@ -139,12 +149,16 @@ def _unused(plan: Plan, report: Report, left: Left) -> Plan:
 
 
 class _Purging:
-    """A purge that is under way. Raises Problem as ``purge`` when made."""
+    """A purge that is under way, or what ``undoes`` the import of a receipt. Raises Problem as
+    ``purge`` when made.
+    """
 
-    def __init__(self, plan: Plan, now: bool, report: Report, left: Left) -> None:
+    def __init__(self, plan: Plan, now: bool, report: Report, left: Left, undoes: str = "") -> None:
         name = receipts.new_name()
-        self._plan, self._root, self._now, self._left = plan, plan.root, now, left
-        self._journal, self._bin = _begin(plan, name, now, report)
+        self.plan, self._root, self._now, self._left = plan, plan.root, now, left
+        self._journal, self._bin = _begin(plan, name, now, report, undoes)
+        #: What is done when all has moved, before the journal goes; whether all of that could be.
+        self.rest: Callable[[], bool] | None = None
         self.done = Purged(receipt=name if self._bin and not now else None)
         #: What has gone as a whole, and files of other entries.
         self._whole, self._parts = list[Item](), list[File]()
@@ -152,17 +166,17 @@ class _Purging:
         #: The folders in which something was that is no more there.
         self._gone: set[str] = set()
         self._inside: Inside
-        self._kept = self._unfinished = False
+        self._kept = self._unfinished = self._said = False
 
     def run(self, report: Report) -> None:
         """Take everything. Raises Cancelled, and OSError where the trash is full."""
         paths: set[str] = set()
-        items = receipts.parted(self._root, self._plan.items)
+        items = receipts.parted(self._root, self.plan.items)
         # A list that goes as a whole goes before anything is taken off it.
         items.sort(key=receipts.goes_alone)
         # Where a process may look into folders, each of them stays; but an empty one of DeepGEMM's
         # ends its programs (KernelRuntime::check_validity in csrc/jit/kernel_runtime.hpp).
-        stay = self._plan.insisted
+        stay = self.plan.insisted
         folders = ["" if stay and x.kind != "jit" else _folder_of(x) for x in items]
         entries = Counter(folders)
         work = [(x, at if entries[at] == 1 else "") for x, at in zip(items, folders, strict=True)]
@@ -215,8 +229,8 @@ class _Purging:
 
     def _taken(self) -> tuple[int, int]:
         """How many files have gone, and their bytes on the disk."""
-        found = self._plan.disk
-        if len(self._whole) < len(self._plan.items):
+        found = self.plan.disk
+        if len(self._whole) < len(self.plan.items):
             found = OnDisk(self._whole)
             found.add(self._parts)
         return found.files, found.bytes
@@ -337,9 +351,16 @@ class _Purging:
 
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
-        of = tally(item.kind for item in self._plan.items)
+        of = tally(item.kind for item in self.plan.items)
         about = {"of": of, "sure": True, "bytes": self._taken()[1], "trash": not self._now}
         report.finding(removed={**tally(self._kinds), **about})
+
+    def say(self, *steps: Step) -> None:
+        """Say that all has moved, and what of the rest is to be known. Raises OSError."""
+        if self._journal:
+            self._journal.note(*steps)
+            self._journal.done()
+            self._said = True
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""
@@ -353,11 +374,11 @@ class _Purging:
         if self._unfinished and self._journal:
             self._journal.leave()
             return
+        tidy = self.rest() if self._said and self.rest else True
         # PyTorch looks whether a graph's folder is there, and fails where it then is not
         # (iterate_over_candidates in torch/_inductor/codecache.py).
-        gone = receipts.with_above(() if self._plan.insisted else self._gone)
-        gone |= {item.path for item in self._plan.items if item.kind == "jit"}
-        tidy = True
+        gone = receipts.with_above(() if self.plan.insisted else self._gone)
+        gone |= {item.path for item in self.plan.items if item.kind == "jit"}
         for folder in sorted(gone - {""}, reverse=True):
             try:
                 os.rmdir(os.path.join(self._root, folder))
@@ -365,27 +386,29 @@ class _Purging:
                 tidy = tidy and e.errno in _THERE
         with contextlib.suppress(OSError):
             sync_folder(self._root)
-        said = False
-        with contextlib.suppress(OSError):  # the disk is full: it goes at once
-            if self._journal:
-                self._journal.done()
-                said = True
+        if not self._said:
+            with contextlib.suppress(OSError):  # the disk is full: it goes at once
+                self.say()
         if self._bin and (self._now or not self._kept):
-            if tidy or not said:
+            if tidy or not self._said:
                 tidy = receipts.discard(self._bin) is None
             self.done.receipt = None
-        if self._journal and said and not tidy:
+        if self._journal and self._said and not tidy:
             self._journal.leave()  # the next one that comes tries again
         elif self._journal:
             self._journal.close()
 
 
-def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | None, str | None]:
+def _begin(
+    plan: Plan, name: str, now: bool, report: Report, undoes: str
+) -> tuple[Journal | None, str | None]:
     """The journal and the receipt. What is to be removed ``now`` goes without, where there can be
     none: a full disk is what it is for. Raises Problem as ``purge``.
     """
     try:
-        journal = begun(plan.root, "purge", report, receipt=name, now=now)
+        about: dict[str, object] = {"undoes": undoes} if undoes else {"now": now}
+        what = "undo" if undoes else "purge"
+        journal = begun(plan.root, what, report, receipt=name, **about)
     except OSError as e:
         if now:
             return None, None
@@ -397,8 +420,10 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     except BaseException as e:
         if journal:
             journal.close()
-        if now and isinstance(e, Problem):
+        if now and isinstance(e, (OSError, Problem)):
             return None, None
+        if isinstance(e, OSError):
+            raise _unmoved(plan, e) from e
         raise
 
 
@@ -425,8 +450,9 @@ def undo(
     root = Root(place).root
     with changing(root, report) as recovered:
         for one in recovered:
-            if one.outcome == "put-back" or (one.what, one.outcome) == ("undo", "completed"):
-                return Purged({**tally(()), "entries": one.entries}, one.files, one.bytes)
+            if (one.what, one.outcome) in (("purge", "put-back"), ("undo", "completed")):
+                counts: Tally = {**tally(()), "entries": one.entries}
+                return Purged(counts, one.files, one.bytes, undid=one.undid)
         done = Purged()
         bins = receipts.folders_of(root)
         if only is not None:
@@ -474,16 +500,31 @@ def _withdraw(root: str, bin_: str, report: Report, left: Left, told: Back | Non
         stays.append(item)
         left(item, problem)
 
-    done = Purged(undid="import")
-    if remains.going:
-        plan = Plan(root, receipts.parted(root, remains.going))
-        done = replace(_purge(_unused(plan, report, kept), False, report, kept), undid="import")
-    if not stays:
-        placed.give_back(root, remains.displaced)
+    if not remains.going:
         back = _undo(root, bin_, report, left, told) if receipts.count(bin_) else Purged()
-        receipts.discard(bin_)
-        if done.nothing and not back.nothing:
-            return replace(back, undid="import")
+        placed.forget(bin_)
+        return replace(back, undid="import")
+    plan = _unused(Plan(root, receipts.parted(root, remains.going)), report, kept)
+    purging = _Purging(plan, False, report, kept, undoes=os.path.basename(bin_))
+    failed = list[OSError]()
+
+    def last() -> None:
+        if not stays:
+            purging.say(placed.WITHDRAWN, *remains.steps)
+            purging.rest = rest
+
+    def rest() -> bool:
+        """Have back what had to give way."""
+        try:
+            placed.give_back(root, bin_, remains.steps, report, left, told)
+        except OSError as e:
+            failed.append(e)
+        return not failed
+
+    done = replace(_purge(purging, report, last), undid="import")
+    for e in failed:
+        code = "undo-full" if no_room(e) else "place-unwritable"
+        raise Problem(code, place=root, why=e.strerror, entries=done.entries) from e
     return done
 
 
