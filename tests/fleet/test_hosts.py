@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.conftest import CELLS, Run, Warm, keys, warmed_alone
+from tests.fleet.conftest import CELLS, Warm, keys, warmed_alone
+from tests.fleet.kills import survives
 from tests.fleet.test_fleet import contents
 from tests.ssh.conftest import SSHD, Machine, config, started
 from torchkeeper.client.engines import line
-from torchkeeper.client.words.problems import UserError
 
 HOSTS = 6
 #: Points at which something is killed.
@@ -91,7 +90,6 @@ def test_whatever_is_killed_nothing_is_lost(
     chance = random.Random(point)
     what = ("node", "process", "engine")[point % 3]
     after = chance.uniform(0.5, 6.0)
-    place, runs = tmp_path / "place", list[Run]()
 
     def kill(engine: Any) -> None:
         time.sleep(after)
@@ -104,31 +102,7 @@ def test_whatever_is_killed_nothing_is_lost(
         else:
             engine.terminate()
 
-    begun = list[Any]()
-
-    def heard(message: Any, engine: Any) -> None:
-        if not begun:
-            begun.append(threading.Thread(target=kill, args=(engine,)))
-            begun[0].start()
-
-    first = Counter[str]()
-
-    def count(message: Any, engine: Any) -> None:
-        heard(message, engine)
-        if message.type == "finding" and message.body.get("cell", {}).get("state") == "compiling":
-            first[message.body["cell"]["cell"]] += 1
-
-    with contextlib.suppress(UserError):
-        runs.append(warm(place, count, on=hosts[:2], python=sys.executable, slots=1))
-    begun[0].join()
-    if what == "node":
-        assert runs, "a fleet outlives its nodes"
-        assert runs[0].result["states"]["warm"] == CELLS
-    gathered = keys(place) if place.exists() else set[tuple[str, str]]()
-    last = warm(place, on=hosts[:2], python=sys.executable, slots=1)
-    assert last.result["states"]["warm"] == CELLS
-    assert gathered <= keys(place)
-    assert len(keys(place)) == CELLS
-    total = first + Counter(last.compiled)
-    assert max(total.values()) <= 2
-    assert not os.listdir(tmp_path / "state/bundles")
+    said = survives(
+        warm, tmp_path, kill, 0, what == "node", on=hosts[:2], python=sys.executable, slots=1
+    )
+    print(point, what, f"{after:.1f} s", said)
