@@ -33,7 +33,7 @@ class Proxy:
         self.refusing = False
         self._back = 0.0
         self._open: list[socket.socket] = []
-        self._target = port
+        self.target = port
         self._listener = socket.create_server(("127.0.0.1", free_port()))
         self._threads: list[threading.Thread] = []
         self._accepting = threading.Thread(target=self._accept)
@@ -65,7 +65,7 @@ class Proxy:
                 one.shutdown(socket.SHUT_RDWR)
 
     def _carry(self, client: socket.socket) -> None:
-        there = ("127.0.0.1", self._target)
+        there = ("127.0.0.1", self.target)
         with (
             client,
             contextlib.suppress(OSError),

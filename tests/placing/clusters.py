@@ -32,13 +32,21 @@ def main(port: int, head: Mapping[str, Any], others: Mapping[str, Mapping[str, s
     }  # fmt: skip
     cluster = Cluster(initialize_head=True, head_node_args={**about, **head})
     nodes = {"head": cluster.head_node}
-    for name, labels in others.items():
-        nodes[name] = cluster.add_node(num_cpus=2, node_name=name, labels=dict(labels))
+
+    def add(name: str) -> None:
+        nodes[name] = cluster.add_node(num_cpus=2, node_name=name, labels=dict(others[name]))
+
+    for name in others:
+        add(name)
     cluster.wait_for_nodes()
     print("up", cluster.address, flush=True)
     for line in sys.stdin:
-        cluster.remove_node(nodes[line.strip()], allow_graceful=False)
-        print("gone", flush=True)
+        does, name = line.split()
+        if does == "kill":
+            cluster.remove_node(nodes[name], allow_graceful=False)
+        else:
+            add(name)
+        print("done", flush=True)
     cluster.shutdown()
 
 
@@ -75,8 +83,15 @@ class Cluster:
 
     def kill(self, node: str) -> None:
         """End a node by force, as a machine that loses its power."""
+        self._tell("kill", node)
+
+    def add(self, node: str) -> None:
+        """One that was killed is there again."""
+        self._tell("add", node)
+
+    def _tell(self, what: str, node: str) -> None:
         assert self._process.stdin
-        self._process.stdin.write(f"{node}\n")
+        self._process.stdin.write(f"{what} {node}\n")
         self._process.stdin.flush()
         self._answer()
 

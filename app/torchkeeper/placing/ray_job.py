@@ -148,7 +148,7 @@ class Job:
                     spoke = now
                     self.tell({})
                 why = _ended(self._status()) if now - heard > _SILENT else ""
-                if now - heard > PATIENCE:
+                if now - heard > _BEGIN:
                     why = why or tr("Nothing is heard of the job any more.")
                 if why:
                     raise Lost(self._gone(why))
