@@ -224,15 +224,57 @@ def test_a_bundle_that_is_not_what_was_written_is_not_taken(disk: Shared, tmp_pa
     assert not output.exists()
 
 
-def test_folders_of_those_who_were_killed_are_removed(tmp_path: Path) -> None:
-    old, young, other = (Shared(str(tmp_path), kind) for kind in ("test", "test", "other"))
+def test_folders_of_those_of_whom_nothing_is_heard_are_removed(tmp_path: Path) -> None:
+    """Of those on other machines only that tells."""
+    old, young, mine, other = (
+        Shared(str(tmp_path), kind) for kind in ("test", "test", "test", "other")
+    )
     past = time.time() - 7200
-    for one in (old, other):
+    for one in (old, young, other):
+        Path(one.path, batch.ALIVE).write_text('{"boot": "of another machine", "pid": 1}')
+    for one in (old, mine, other):
         os.utime(os.path.join(one.path, batch.ALIVE), (past, past))
     (tmp_path / "torchkeeper-test-mine").mkdir()
     new = Shared(str(tmp_path), "test")
-    left = {young.name, other.name, new.name, "torchkeeper-test-mine"}
+    left = {young.name, mine.name, other.name, new.name, "torchkeeper-test-mine"}
     assert set(os.listdir(tmp_path)) == left
+
+
+@pytest.mark.parametrize("alive", ["", "[]", "{}", "[" * 5000, '{"pid": 4194304}', "\0"])
+def test_a_folder_that_does_not_say_whose_it_is_stays_for_long(tmp_path: Path, alive: str) -> None:
+    strange = Shared(str(tmp_path), "test")
+    Path(strange.path, batch.ALIVE).write_text(alive)
+    Shared(str(tmp_path), "test")
+    assert os.path.isdir(strange.path)
+
+
+_WAITS = """
+import sys
+from torchkeeper.engine import protocol
+from torchkeeper.placing.shared import Asked, Shared
+from torchkeeper.placing.target import Unit
+
+asked = Asked(Shared(sys.argv[1], "test"), Unit(protocol.DU, {"place": "/"}))
+print(asked.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_jobs_of_who_was_killed_are_named_and_the_folder_goes(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WAITS, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout
+    name = process.stdout.readline().strip()
+    orphans = list[str]()
+    during = Shared(str(tmp_path), "test", orphans.append)
+    assert (orphans, len(os.listdir(tmp_path))) == ([], 2)
+    process.kill()
+    process.communicate()
+    after = Shared(str(tmp_path), "test", orphans.append)
+    assert orphans == [name]
+    assert set(os.listdir(tmp_path)) == {during.name, after.name}
 
 
 def test_many_ask_at_a_time(

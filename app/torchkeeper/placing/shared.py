@@ -6,61 +6,70 @@ for each job. All of it is private, and gone in the end.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchkeeper.client.engines.process import encoded
 from torchkeeper.client.engines.travel import archive
-from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
+from torchkeeper.client.words.problems import failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import batch, protocol
 from torchkeeper.placing.target import Answer, Heard, Lost, Unit
 from torchkeeper.stores.atomic import atomic_write, remove
+from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
 
-#: Seconds until a folder in which nobody shows that he is there is nobody's.
+#: Seconds until a folder in which nobody shows that he is there is nobody's, where this machine
+#: does not know that he is gone.
 _OLD = 3600.0
-_CODE = "engine.zip"
+_CODE, _UNIT = "engine.zip", "unit-"
 
 
 class Shared:
     """The folder, made below ``above``. name: of those of one kind, and how this one is called.
-    Raises UserError.
+    orphan: gets the name of each job of one who was ended by force. Raises UserError.
     """
 
-    def __init__(self, above: str, kind: str) -> None:
+    def __init__(
+        self, above: str, kind: str, orphan: Callable[[str], object] = lambda _: None
+    ) -> None:
         self._lock, self._beaten = threading.Lock(), 0.0
         self._sent = dict[tuple[str, int, int], tuple[str, str]]()
+        self._me = locks.here()
         with failing_as("place-unwritable", place=above):
             os.makedirs(above, 0o700, exist_ok=True)
             self.path = tempfile.mkdtemp(prefix=f"torchkeeper-{kind}-", dir=os.path.abspath(above))
             self.code = os.path.join(self.path, _CODE)
-            shutil.copyfile(archive(), self.code)
             self.beat()
-            self._sweep(f"torchkeeper-{kind}-")
+            shutil.copyfile(archive(), self.code)
+            self._sweep(f"torchkeeper-{kind}-", orphan)
         self.name = os.path.basename(self.path)
 
     def beat(self) -> None:
-        """Show jobs that somebody waits for them; to be called again and again."""
+        """Show jobs that somebody waits for them, and others who; to be called again and again."""
         if (now := time.monotonic()) - self._beaten > batch.BEATS or not self._beaten:
             self._beaten = now
             with atomic_write(os.path.join(self.path, batch.ALIVE), 0o600) as file:
-                file.write(str(now).encode())
+                file.write(json.dumps({**self._me, "now": now}).encode())
 
-    def _sweep(self, prefix: str) -> None:
+    def _sweep(self, prefix: str, orphan: Callable[[str], object]) -> None:
         """Remove folders of those who were ended by force, and had no job that did it."""
         now = os.stat(os.path.join(self.path, batch.ALIVE)).st_mtime
         with os.scandir(os.path.dirname(self.path)) as found:
             for one in found:
+                if not one.name.startswith(prefix) or one.path == self.path:
+                    continue
                 with contextlib.suppress(OSError):
-                    status = os.stat(os.path.join(one.path, batch.ALIVE), follow_symlinks=False)
-                    mine = one.name.startswith(prefix) and status.st_uid == os.geteuid()
-                    if mine and one.is_dir(follow_symlinks=False) and now - status.st_mtime > _OLD:
+                    if one.is_dir(follow_symlinks=False) and _is_nobodys(one.path, now):
+                        for name in os.listdir(one.path):
+                            if name.startswith(_UNIT):
+                                orphan(f"{one.name}-{name}")
                         remove(one.path)
 
     def send(self, path: str) -> tuple[str, str]:
@@ -79,13 +88,29 @@ class Shared:
         remove(self.path)
 
 
+def _is_nobodys(folder: str, now: float) -> bool:
+    """Whether a folder is this user's, and whoever made it is gone. Raises OSError."""
+    alive = os.path.join(folder, batch.ALIVE)
+    status = os.stat(alive, follow_symlinks=False)
+    if status.st_uid != os.geteuid():
+        return False
+    try:
+        gone = locks.is_gone(json.loads(batch.more(alive, 0)))
+    except (ValueError, AttributeError, RecursionError):
+        gone = None
+    return now - status.st_mtime > _OLD if gone is None else gone
+
+
 class Asked:
-    """A unit, in a folder of its own, and what is told of it. Raises UserError."""
+    """A unit, in a folder of its own, and what is told of it. name: of its job.
+    Raises UserError.
+    """
 
     def __init__(self, shared: Shared, unit: Unit) -> None:
         self._shared, self._unit = shared, unit
         with failing_as("place-unwritable", place=shared.path):
-            self.path = tempfile.mkdtemp(prefix="unit-", dir=shared.path)
+            self.path = tempfile.mkdtemp(prefix=_UNIT, dir=shared.path)
+            self.name = f"{shared.name}-{os.path.basename(self.path)}"
             try:
                 self._ask()
             except BaseException:
@@ -186,7 +211,7 @@ class Asked:
 
 def lost(what: str, *why: str) -> Lost:
     told = "\n".join(one.strip() for one in why if one.strip())
-    return Lost(UserError(what, told, code="node-lost"))
+    return Lost(user_error("slurm-job-lost", {"what": what, "why": told}))
 
 
 def _copy(source: str, target: str) -> None:
