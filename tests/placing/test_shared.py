@@ -124,10 +124,12 @@ def waiting(tmp_path: Path) -> Unit:
     return Unit(protocol.FILL, {"recipes": [recipe]}, output=str(tmp_path / "out.torchcache"))
 
 
-def begin(start: Callable[[Asked], subprocess.Popen[bytes]], asked: Asked) -> Any:
-    """A job, once its engine has said hello."""
+def begin(
+    start: Callable[[Asked], subprocess.Popen[bytes]], asked: Asked, told: bytes = b'"step"'
+) -> Any:
+    """A job, once so much is told: its recipe has begun."""
     process = start(asked)
-    while b'"hello"' not in Path(asked.path, batch.TOLD).read_bytes():
+    while told not in Path(asked.path, batch.TOLD).read_bytes():
         assert process.poll() is None, asked.tail()
         time.sleep(0.02)
     return process
@@ -172,7 +174,7 @@ def test_one_for_which_nobody_waits_ends_and_removes_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batch, "SILENCE", 1.0)
-    process = begin(start, Asked(disk, waiting))
+    process = begin(start, Asked(disk, waiting), b'"hello"')
     engine = children(process.pid)
     assert process.wait() == 0
     assert not os.path.exists(disk.path)
@@ -236,8 +238,8 @@ def test_folders_of_those_of_whom_nothing_is_heard_are_removed(tmp_path: Path) -
         os.utime(os.path.join(one.path, batch.ALIVE), (past, past))
     (tmp_path / "torchkeeper-test-mine").mkdir()
     new = Shared(str(tmp_path), "test")
-    left = {young.name, mine.name, other.name, new.name, "torchkeeper-test-mine"}
-    assert set(os.listdir(tmp_path)) == left
+    left = {os.path.basename(one.path) for one in (young, mine, other, new)}
+    assert set(os.listdir(tmp_path)) == {*left, "torchkeeper-test-mine"}
 
 
 @pytest.mark.parametrize("alive", ["", "[]", "{}", "[" * 5000, '{"pid": 4194304}', "\0"])
@@ -260,21 +262,33 @@ sys.stdin.read()
 """
 
 
-def test_jobs_of_who_was_killed_are_named_and_the_folder_goes(tmp_path: Path) -> None:
+def test_jobs_of_who_was_killed_are_nobodys_and_the_folder_goes(tmp_path: Path) -> None:
+    above = tmp_path / "above"
     process = subprocess.Popen(
-        [sys.executable, "-c", _WAITS, str(tmp_path)],
+        [sys.executable, "-c", _WAITS, str(above)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout
     name = process.stdout.readline().strip()
-    orphans = list[str]()
-    during = Shared(str(tmp_path), "test", orphans.append)
-    assert (orphans, len(os.listdir(tmp_path))) == ([], 2)
+    during = Shared(str(above), "test")
+    assert not during.is_nobodys(name)
+    assert len(os.listdir(above)) == 2
     process.kill()
     process.communicate()
-    after = Shared(str(tmp_path), "test", orphans.append)
-    assert orphans == [name]
-    assert set(os.listdir(tmp_path)) == {during.name, after.name}
+    after = Shared(str(above), "test")
+    assert after.is_nobodys(name)
+    assert {os.path.join(above, one) for one in os.listdir(above)} == {during.path, after.path}
+    elsewhere = Shared(str(tmp_path / "elsewhere"), "test")
+    strange = ["", "job", "torchkeeper-test-0-unit-0", f"{name}/../x", f"{name},{name}"]
+    assert not any(map(elsewhere.is_nobodys, [name, *strange]))
+    assert not any(map(after.is_nobodys, strange))
+
+
+def test_a_job_that_has_answered_is_nobodys_any_more(disk: Shared) -> None:
+    asked = Asked(disk, Unit(protocol.DU, {"place": "/"}))
+    assert not disk.is_nobodys(asked.name)
+    asked.close()
+    assert disk.is_nobodys(asked.name)
 
 
 def test_many_ask_at_a_time(

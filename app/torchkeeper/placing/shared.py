@@ -6,13 +6,15 @@ for each job. All of it is private, and gone in the end.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.client.engines.process import encoded
@@ -32,24 +34,22 @@ _CODE, _UNIT = "engine.zip", "unit-"
 
 
 class Shared:
-    """The folder, made below ``above``. name: of those of one kind, and how this one is called.
-    orphan: gets the name of each job of one who was ended by force. Raises UserError.
-    """
+    """The folder, made below ``above``. Raises UserError."""
 
-    def __init__(
-        self, above: str, kind: str, orphan: Callable[[str], object] = lambda _: None
-    ) -> None:
+    def __init__(self, above: str, kind: str) -> None:
         self._lock, self._beaten = threading.Lock(), 0.0
         self._sent = dict[tuple[str, int, int], tuple[str, str]]()
-        self._me = locks.here()
+        self._me, self._above = locks.here(), os.path.abspath(above)
+        self._prefix = (
+            f"torchkeeper-{kind}-{hashlib.sha256(os.fsencode(self._above)).hexdigest()[:8]}-"
+        )
         with failing_as("place-unwritable", place=above):
             os.makedirs(above, 0o700, exist_ok=True)
-            self.path = tempfile.mkdtemp(prefix=f"torchkeeper-{kind}-", dir=os.path.abspath(above))
+            self.path = tempfile.mkdtemp(prefix=self._prefix, dir=self._above)
             self.code = os.path.join(self.path, _CODE)
             self.beat()
             shutil.copyfile(archive(), self.code)
-            self._sweep(f"torchkeeper-{kind}-", orphan)
-        self.name = os.path.basename(self.path)
+            self._sweep()
 
     def beat(self) -> None:
         """Show jobs that somebody waits for them, and others who; to be called again and again."""
@@ -58,19 +58,22 @@ class Shared:
             with atomic_write(os.path.join(self.path, batch.ALIVE), 0o600) as file:
                 file.write(json.dumps({**self._me, "now": now}).encode())
 
-    def _sweep(self, prefix: str, orphan: Callable[[str], object]) -> None:
+    def _sweep(self) -> None:
         """Remove folders of those who were ended by force, and had no job that did it."""
         now = os.stat(os.path.join(self.path, batch.ALIVE)).st_mtime
-        with os.scandir(os.path.dirname(self.path)) as found:
+        with os.scandir(self._above) as found:
             for one in found:
-                if not one.name.startswith(prefix) or one.path == self.path:
-                    continue
                 with contextlib.suppress(OSError):
-                    if one.is_dir(follow_symlinks=False) and _is_nobodys(one.path, now):
-                        for name in os.listdir(one.path):
-                            if name.startswith(_UNIT):
-                                orphan(f"{one.name}-{name}")
+                    mine = one.name.startswith(self._prefix) and one.is_dir(follow_symlinks=False)
+                    if mine and _is_nobodys(one.path, now):
                         remove(one.path)
+
+    def is_nobodys(self, job: str) -> bool:
+        """Whether a job of this name was asked for below ``above``, and nobody waits for it."""
+        if not re.fullmatch(rf"{self._prefix}[a-z0-9_]+-{_UNIT}[a-z0-9_]+", job, re.ASCII):
+            return False
+        folder, _, unit = job.rpartition(f"-{_UNIT}")
+        return not os.path.isdir(os.path.join(self._above, folder, f"{_UNIT}{unit}"))
 
     def send(self, path: str) -> tuple[str, str]:
         """What a file of here is called there, and its digest; each goes once. Raises OSError."""
@@ -110,7 +113,7 @@ class Asked:
         self._shared, self._unit = shared, unit
         with failing_as("place-unwritable", place=shared.path):
             self.path = tempfile.mkdtemp(prefix=_UNIT, dir=shared.path)
-            self.name = f"{shared.name}-{os.path.basename(self.path)}"
+            self.name = "-".join(map(os.path.basename, (shared.path, self.path)))
             try:
                 self._ask()
             except BaseException:

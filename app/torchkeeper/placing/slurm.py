@@ -35,7 +35,8 @@ from torchkeeper.verdict.probed import Env
 FOLDER = "TORCHKEEPER_SLURM_FOLDER"
 #: States of a job that waits or goes on.
 _WAITING = frozenset({"PENDING", "CONFIGURING", "SUSPENDED", "STOPPED"})
-_ON = _WAITING | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
+_GO_ON = _WAITING | {"RUNNING"}
+_ON = _GO_ON | {"COMPLETING", "SIGNALING", "STAGE_OUT"}
 #: Bytes of an answer of Slurm's, and seconds that it may take: they themselves wait for a minute.
 _MOST, _LIMIT = 32 << 20, 90.0
 #: Seconds between two looks at what a job says, at first and at last; at all jobs; that one may be
@@ -66,7 +67,7 @@ class Slurm(Target):
         #: When Slurm was asked of all jobs, and of each the state, and why so; when it was asked
         #: at last, infinity while it is.
         self._jobs: tuple[float, Mapping[str, tuple[str, str]]] = (0.0, {})
-        self._looked = 0.0
+        self._looked, self._strays = 0.0, set[str]()
 
     def nodes(self) -> list[Node]:
         python, rows = self._python or interpreters.chosen(None), self.look()
@@ -146,7 +147,7 @@ class Slurm(Target):
         with self._lock:
             if self._shared is None:
                 above = os.environ.get(FOLDER) or os.path.join(whole.cache_folder(), "slurm")
-                self._shared = Shared(above, "slurm", _cancel)
+                self._shared = Shared(above, "slurm")
             return self._shared
 
     def _submit(self, node: Node, shared: Shared, asked: Asked, stop: threading.Event) -> None:
@@ -224,12 +225,22 @@ class Slurm(Target):
         return jobs.get(job, ("GONE", tr("Slurm knows nothing of it any more.")))
 
     def _ask_all(self) -> None:
-        """Ask Slurm of all jobs of this user."""
+        """Ask Slurm of all jobs of this user, and cancel those that nobody waits for any more: of
+        one who was killed, and of whom a controller that was killed says once more that it runs.
+        """
         at, user = time.monotonic(), str(os.geteuid())
         with contextlib.suppress(Lost):
             told = _tool("squeue", "-h", "-t", "all", "-o", "%T|%r|%j", "-u", user)
             parts = [(*line.split("|", 2), "", "")[:3] for line in told.splitlines()]
             self._jobs = at, {name: (state, printable(why)) for state, why, name in parts}
+            shared = self._shared
+            strays = {
+                name for state, _, name in parts
+                if state in _GO_ON and shared and shared.is_nobodys(name)
+            }  # fmt: skip
+            for name in strays & self._strays:  # one that has just answered ends by itself
+                _cancel(name)
+            self._strays = strays
         self._looked = time.monotonic()
 
     def close(self) -> None:
