@@ -168,6 +168,14 @@ def test_each_command_ends_with_2(tk: Tk) -> None:
         assert (ran.code, ran.out) == (contract.USAGE, ""), words
 
 
+def test_a_cluster_that_cannot_be_asked_ends_a_command_with_3(tk: Tk, tmp_path: Path) -> None:
+    ran = tk("warm", "--on", "slurm", "--into", tmp_path / "place", PATH="/nowhere")
+    assert (ran.code, ran.out) == (contract.UNREACHABLE, "")
+    assert "Slurm’s commands are not on this machine." in ran.err
+    assert "login node" in ran.err
+    assert not (tmp_path / "place").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_command_with_its_number(number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -17,6 +17,7 @@ import yaml
 from tests.cli.conftest import Tk
 from tests.conftest import once
 from tests.pace import LONG
+from torchkeeper.cli import contract
 
 _RECIPE = """\
 name = "twice"
@@ -277,8 +278,9 @@ def test_some_that_fail_are_told_with_their_logs_and_end_with_4(
 
 @pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_fleet_that_is_interrupted_goes_on_with_the_same_command(
-    tk: Tk, fleet: Path, header_folder: Path, torch_python: str
+    tk: Tk, fleet: Path, header_folder: Path, torch_python: str, number: signal.Signals
 ) -> None:
     shutil.rmtree(fleet / "cache")
     shutil.rmtree(fleet / "st")
@@ -297,10 +299,12 @@ def test_a_fleet_that_is_interrupted_goes_on_with_the_same_command(
             assert process.poll() is None
             time.sleep(0.05)
         time.sleep(2)  # somewhere in the midst of it; where is all the same
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, rest = process.communicate(timeout=LONG)
-    assert process.returncode == 130
-    assert "the same command again goes on" in rest
+    assert process.returncode == contract.SIGNAL + number
+    [said] = [line for line in rest.splitlines() if "the same command again goes on" in line]
+    assert " of 3 cells " in said
+    assert "compiling" not in said
     again = tk("fleet", "run", "fleet.toml", "--json", cwd=fleet, TMPDIR=str(header_folder))
     assert again.code == 0, again.err
     assert again.result["compiled"] + again.result["there"] == 3

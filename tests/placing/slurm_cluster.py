@@ -135,6 +135,25 @@ class Cluster:
         daemon.terminate()
         daemon.wait()
 
+    def kill(self, name: str) -> None:
+        """End a daemon by force."""
+        daemon = self.daemons.pop(name)
+        daemon.kill()
+        daemon.wait()
+
+    def lose(self, name: str) -> None:
+        """End the daemon of a machine by force, with all that runs there."""
+        self.kill(name)
+        for path in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                env = (path / "environ").read_bytes().split(b"\0")
+                here = {f"SLURM_CONF={self.config}".encode(), f"SLURMD_NODENAME={name}".encode()}
+                if here <= set(env):
+                    above = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                    if "slurmstepd" in Path(f"/proc/{above}/comm").read_text():
+                        os.kill(above, signal.SIGKILL)
+                    os.kill(int(path.name), signal.SIGKILL)
+
     def says(self, command: str, *words: str) -> str:
         env = {**os.environ, "SLURM_CONF": str(self.config)}
         return subprocess.run(
@@ -146,6 +165,10 @@ class Cluster:
         return [
             line.split("|") for line in self.says("squeue", "-h", "-o", "%i|%T|%N").splitlines()
         ]
+
+    def ended(self) -> None:
+        """Wait until nothing waits, or goes on."""
+        _until(lambda: {job[1] for job in self.jobs()} <= {"COMPLETING"})
 
     def clear(self) -> None:
         """Cancel all jobs: a controller that was killed has older ones than it had."""

@@ -124,10 +124,12 @@ def waiting(tmp_path: Path) -> Unit:
     return Unit(protocol.FILL, {"recipes": [recipe]}, output=str(tmp_path / "out.torchcache"))
 
 
-def begin(start: Callable[[Asked], subprocess.Popen[bytes]], asked: Asked) -> Any:
-    """A job, once its engine has said hello."""
+def begin(
+    start: Callable[[Asked], subprocess.Popen[bytes]], asked: Asked, told: bytes = b'"step"'
+) -> Any:
+    """A job, once so much is told: its recipe has begun."""
     process = start(asked)
-    while b'"hello"' not in Path(asked.path, batch.TOLD).read_bytes():
+    while told not in Path(asked.path, batch.TOLD).read_bytes():
         assert process.poll() is None, asked.tail()
         time.sleep(0.02)
     return process
@@ -172,7 +174,7 @@ def test_one_for_which_nobody_waits_ends_and_removes_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batch, "SILENCE", 1.0)
-    process = begin(start, Asked(disk, waiting))
+    process = begin(start, Asked(disk, waiting), b'"hello"')
     engine = children(process.pid)
     assert process.wait() == 0
     assert not os.path.exists(disk.path)
@@ -224,15 +226,69 @@ def test_a_bundle_that_is_not_what_was_written_is_not_taken(disk: Shared, tmp_pa
     assert not output.exists()
 
 
-def test_folders_of_those_who_were_killed_are_removed(tmp_path: Path) -> None:
-    old, young, other = (Shared(str(tmp_path), kind) for kind in ("test", "test", "other"))
+def test_folders_of_those_of_whom_nothing_is_heard_are_removed(tmp_path: Path) -> None:
+    """Of those on other machines only that tells."""
+    old, young, mine, other = (
+        Shared(str(tmp_path), kind) for kind in ("test", "test", "test", "other")
+    )
     past = time.time() - 7200
-    for one in (old, other):
+    for one in (old, young, other):
+        Path(one.path, batch.ALIVE).write_text('{"boot": "of another machine", "pid": 1}')
+    for one in (old, mine, other):
         os.utime(os.path.join(one.path, batch.ALIVE), (past, past))
     (tmp_path / "torchkeeper-test-mine").mkdir()
     new = Shared(str(tmp_path), "test")
-    left = {young.name, other.name, new.name, "torchkeeper-test-mine"}
-    assert set(os.listdir(tmp_path)) == left
+    left = {os.path.basename(one.path) for one in (young, mine, other, new)}
+    assert set(os.listdir(tmp_path)) == {*left, "torchkeeper-test-mine"}
+
+
+@pytest.mark.parametrize("alive", ["", "[]", "{}", "[" * 5000, '{"pid": 4194304}', "\0"])
+def test_a_folder_that_does_not_say_whose_it_is_stays_for_long(tmp_path: Path, alive: str) -> None:
+    strange = Shared(str(tmp_path), "test")
+    Path(strange.path, batch.ALIVE).write_text(alive)
+    Shared(str(tmp_path), "test")
+    assert os.path.isdir(strange.path)
+
+
+_WAITS = """
+import sys
+from torchkeeper.engine import protocol
+from torchkeeper.placing.shared import Asked, Shared
+from torchkeeper.placing.target import Unit
+
+asked = Asked(Shared(sys.argv[1], "test"), Unit(protocol.DU, {"place": "/"}))
+print(asked.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_jobs_of_who_was_killed_are_nobodys_and_the_folder_goes(tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WAITS, str(above)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout
+    name = process.stdout.readline().strip()
+    during = Shared(str(above), "test")
+    assert not during.is_nobodys(name)
+    assert len(os.listdir(above)) == 2
+    process.kill()
+    process.communicate()
+    after = Shared(str(above), "test")
+    assert after.is_nobodys(name)
+    assert {os.path.join(above, one) for one in os.listdir(above)} == {during.path, after.path}
+    elsewhere = Shared(str(tmp_path / "elsewhere"), "test")
+    strange = ["", "job", "torchkeeper-test-0-unit-0", f"{name}/../x", f"{name},{name}"]
+    assert not any(map(elsewhere.is_nobodys, [name, *strange]))
+    assert not any(map(after.is_nobodys, strange))
+
+
+def test_a_job_that_has_answered_is_nobodys_any_more(disk: Shared) -> None:
+    asked = Asked(disk, Unit(protocol.DU, {"place": "/"}))
+    assert not disk.is_nobodys(asked.name)
+    asked.close()
+    assert disk.is_nobodys(asked.name)
 
 
 def test_many_ask_at_a_time(

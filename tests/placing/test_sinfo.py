@@ -86,14 +86,15 @@ def test_there_is_a_bound_to_nodes() -> None:
 def test_what_names_no_partition_is_refused(name: str) -> None:
     with pytest.raises(UserError) as raised:
         Slurm(name)
-    assert raised.value.code == "target-unknown"
+    assert raised.value.code == "slurm-partition"
 
 
 def test_without_slurm_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UserError) as raised:
         Slurm("slurm").nodes()
-    assert "sinfo" in raised.value.what
+    assert raised.value.code == "slurm-missing"
+    assert "sinfo" in raised.value.why
 
 
 def test_the_folder_is_told_to_the_engine_of_a_fleet(

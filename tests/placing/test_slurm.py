@@ -16,6 +16,7 @@ import pytest
 
 from tests.placing.slurm_cluster import Cluster, cluster
 from torchkeeper.artifacts.report import Report
+from torchkeeper.cli import contract
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Message
@@ -51,7 +52,7 @@ def target(there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     yield made
     made.close()
     assert os.listdir(tmp_path / "all machines/see") == []
-    assert {job[1] for job in there.jobs()} <= {"COMPLETING"}
+    there.ended()
 
 
 @pytest.fixture
@@ -249,12 +250,51 @@ def test_a_controller_that_is_gone_ends_no_job(
         running.stop.set()
         assert running.ended()["cut"]
         with pytest.raises(Lost) as raised:
-            target.run(node, Unit(protocol.PROBE, {}), lambda _: None, threading.Event())
-        assert "sbatch" in raised.value.why.what
+            target.run(node, Unit(protocol.PROBE, {}), lambda _: None, running.stop)
+        why = raised.value.why
+        assert why.code == "slurm-failed"
+        assert "sbatch" in why.what
+        assert "scontrol ping" in why.remedy
     finally:
         there.control()
         there.clear()
         there.idle()
+
+
+def test_a_controller_that_is_away_for_a_while_is_waited_for(
+    there: Cluster, target: Slurm, node: Node, tmp_path: Path
+) -> None:
+    there.leave("slurmctld")
+    running = Running(target, node, Unit(protocol.DU, {"place": str(tmp_path)}))
+    there.says("sinfo")  # which waits some seconds for it
+    there.control()
+    assert isinstance(running.ended(), dict)
+
+
+def test_a_job_that_slurm_takes_never_is_lost_at_once(
+    there: Cluster, target: Slurm, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SBATCH_QOS", "no such")
+    monkeypatch.setenv("SBATCH_RESERVATION", "no such")
+    with pytest.raises(Lost) as raised:
+        target.run(node, Unit(protocol.PROBE, {}), lambda _: None, threading.Event())
+    assert raised.value.why.code == "slurm-failed"
+
+
+def test_a_cluster_that_cannot_be_reached_ends_a_command_with_3(
+    there: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(there.config))
+    there.leave("slurmctld")
+    command = [sys.executable, "-m", "torchkeeper", "fleet", "nodes", "slurm"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        there.control()
+        there.idle()
+    assert ran.returncode == contract.UNREACHABLE
+    assert "Slurm’s “sinfo” fails." in ran.stderr
+    assert "scontrol ping" in ran.stderr
 
 
 def test_an_interpreter_that_is_not_there_is_said(target: Slurm, tmp_path: Path) -> None:

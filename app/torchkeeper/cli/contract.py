@@ -37,14 +37,14 @@ EXITS = (
         "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
         "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
         "profile-no-password", "secret-name", "target-unknown", "fleet-unsignable",
-        "fleet-keeps-all",
+        "fleet-keeps-all", "slurm-partition", "slurm-no-node",
     )),
     Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read. "
          "Nothing is done.", (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
         "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
         "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
-        "environments-none", "machine-stuck",
+        "environments-none", "machine-stuck", "slurm-",
         "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
         "display-missing", "display-silent", "qt-library-missing", "qt-missing",
         "processes-untold", "process-gone", "process-kernel", "process-of-other",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import os
 import shlex
@@ -28,7 +29,7 @@ from torchkeeper.fleet.engine import FleetEngine
 from torchkeeper.fleet.job import Job
 from torchkeeper.fleet.report import Told
 from torchkeeper.fleet.state import State
-from torchkeeper.fleet.told import met, title
+from torchkeeper.fleet.told import at_rest, met, title
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
@@ -113,7 +114,11 @@ def _do(args: argparse.Namespace, job: Job) -> int:
     with FleetEngine() as engine:
         asker = Asker(engine, args.json)
         live = cells.Live(args.json, asker)
-        answer: FleetResult = asker.ask(FLEET, **job.params)
+        try:
+            answer: FleetResult = asker.ask(FLEET, **job.params)
+        except KeyboardInterrupt:
+            _left_off(at_rest(live.cells.values()), job)
+            raise
         rows: list[CellFinding] = list(asker.rows)
     nodes = list(live.nodes.values())
     if args.json:
@@ -122,8 +127,8 @@ def _do(args: argparse.Namespace, job: Job) -> int:
         cells.table(rows, job.proves)
         cells.reasons(rows, job.proves)
     if answer["cut"]:
-        output.note("What is done stays done: the same command again goes on from there.")
-        raise KeyboardInterrupt
+        _left_off(rows, job)
+        raise engine.interrupted or KeyboardInterrupt
     standing.keep(answer["state"], nodes, asked)
     good = sum(met(row, job.proves) for row in rows)
     code = contract.partly(good, good < len(rows))
@@ -137,6 +142,14 @@ def _do(args: argparse.Namespace, job: Job) -> int:
         output.remark(args, [f"The report is {printable(job.report)}."])
     output.result(args, {**answer, **_told(onward, job.report)}, _said(told))
     return contract.PARTLY if onward.failed else code
+
+
+def _left_off(rows: Sequence[CellFinding], job: Job) -> None:
+    """Say how far a fleet has come that a signal ends."""
+    if rows:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            output.note(f"{title(rows, job.proves)}. What is done stays done: the same command "
+                        "again goes on from there.")  # fmt: skip
 
 
 def _said(told: Told) -> str:

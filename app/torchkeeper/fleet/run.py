@@ -24,6 +24,7 @@ from torchkeeper.fleet.cells import Cell, Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
 from torchkeeper.fleet.state import Done, State
+from torchkeeper.fleet.told import at_rest
 from torchkeeper.fleet.working import Work
 from torchkeeper.placing.target import Lost, Unit
 from torchkeeper.stores.names import SUFFIX
@@ -388,10 +389,7 @@ class Fleet:
         return done, failures
 
     def _result(self, begun: float) -> msg.FleetResult:
-        rows = list(self._rows.values())
-        for row in rows:  # nobody is at work any more
-            if row["state"] in ("compiling", "proving"):
-                row["state"] = "waiting" if row["state"] == "compiling" else "warm"
+        rows = at_rest(self._rows.values())
         self._report.rows(rows)
         states = Counter(row["state"] for row in rows)
         return {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from torchkeeper.client.words import say
 
@@ -17,6 +17,18 @@ STATE_WORDS = {
     "impossible": "not possible", "waiting": "not done", "compiling": "compiling",
     "proving": "being proven",
 }  # fmt: skip
+
+
+#: What becomes of a cell on which nobody is at work any more.
+_RESTS = {"compiling": "waiting", "proving": "warm"}
+
+
+def at_rest(rows: Iterable[CellFinding]) -> list[CellFinding]:
+    """Cells as they are once nobody is at work any more."""
+    return [
+        cast("CellFinding", {**row, "state": _RESTS.get(row["state"], row["state"])})
+        for row in rows
+    ]
 
 
 def where(row: CellFinding) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import Problem
@@ -30,10 +30,13 @@ from torchkeeper.warm.options import MOST_JOBS
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import fleet as msg
 
+#: Seconds between two looks whether somebody still waits for the nodes.
+_TURN = 0.2
+
 
 def nodes(_: Session, params: msg.NodesParams, report: Report) -> msg.NodesResult:
     """The nodes of targets, each a finding. Raises UserError where a target cannot be asked."""
-    with _as_problems(), _targets(params) as (_some, places, unusable):
+    with _as_problems(), _targets(params, report) as (_some, places, unusable):
         _tell_nodes(places, unusable, report)
         return {"nodes": len(places) + len(unusable), "ready": len(places)}
 
@@ -42,7 +45,7 @@ def fleet(session: Session, params: msg.FleetParams, report: Report) -> msg.Flee
     """Warm a matrix. Raises Problem and UserError for what holds for all of it."""
     with contextlib.ExitStack() as ends:
         ends.enter_context(_as_problems())
-        _some, places, unusable = ends.enter_context(_targets(params))
+        _some, places, unusable = ends.enter_context(_targets(params, report))
         _tell_nodes(places, unusable, report)
         state = State(params.get("state") or folder_of(params["into"]))
         if params.get("dry"):
@@ -68,16 +71,22 @@ def _as_problems() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _targets(
-    params: msg.NodesParams,
+    params: msg.NodesParams, report: Report
 ) -> Iterator[tuple[list[Target], list[Place], list[tuple[Target, Node]]]]:
-    """The targets, their nodes that are ready, and those that are not."""
+    """The targets, their nodes that are ready, and those that are not. Raises Cancelled where
+    nobody waits for them any more: what asks them then ends as it can.
+    """
     with contextlib.ExitStack() as ends:
         some: list[Target] = []
         for name in dict.fromkeys(params.get("on") or ["local"]):
             some.append(target(name, params.get("python"), params.get("slots")))
             ends.callback(some[-1].close)
-        with ThreadPoolExecutor(len(some)) as pool:
-            found = list(pool.map(lambda one: one.nodes(), some))
+        pool = ThreadPoolExecutor(len(some))
+        asked = [pool.submit(one.nodes) for one in some]
+        pool.shutdown(wait=False)
+        while wait(asked, _TURN).not_done:
+            report.check()
+        found = [one.result() for one in asked]
         every = [
             (of, node._replace(slots=min(node.slots, MOST_JOBS)))  # each is a thread
             for of, several in zip(some, found, strict=True)

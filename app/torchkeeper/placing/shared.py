@@ -6,7 +6,10 @@ for each job. All of it is private, and gone in the end.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -16,52 +19,61 @@ from typing import Any
 
 from torchkeeper.client.engines.process import encoded
 from torchkeeper.client.engines.travel import archive
-from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
+from torchkeeper.client.words.problems import failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import batch, protocol
 from torchkeeper.placing.target import Answer, Heard, Lost, Unit
 from torchkeeper.stores.atomic import atomic_write, remove
+from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
 
-#: Seconds until a folder in which nobody shows that he is there is nobody's.
+#: Seconds until a folder in which nobody shows that he is there is nobody's, where this machine
+#: does not know that he is gone.
 _OLD = 3600.0
-_CODE = "engine.zip"
+_CODE, _UNIT = "engine.zip", "unit-"
 
 
 class Shared:
-    """The folder, made below ``above``. name: of those of one kind, and how this one is called.
-    Raises UserError.
-    """
+    """The folder, made below ``above``. Raises UserError."""
 
     def __init__(self, above: str, kind: str) -> None:
         self._lock, self._beaten = threading.Lock(), 0.0
         self._sent = dict[tuple[str, int, int], tuple[str, str]]()
+        self._me, self._above = locks.here(), os.path.abspath(above)
+        self._prefix = (
+            f"torchkeeper-{kind}-{hashlib.sha256(os.fsencode(self._above)).hexdigest()[:8]}-"
+        )
         with failing_as("place-unwritable", place=above):
             os.makedirs(above, 0o700, exist_ok=True)
-            self.path = tempfile.mkdtemp(prefix=f"torchkeeper-{kind}-", dir=os.path.abspath(above))
+            self.path = tempfile.mkdtemp(prefix=self._prefix, dir=self._above)
             self.code = os.path.join(self.path, _CODE)
-            shutil.copyfile(archive(), self.code)
             self.beat()
-            self._sweep(f"torchkeeper-{kind}-")
-        self.name = os.path.basename(self.path)
+            shutil.copyfile(archive(), self.code)
+            self._sweep()
 
     def beat(self) -> None:
-        """Show jobs that somebody waits for them; to be called again and again."""
+        """Show jobs that somebody waits for them, and others who; to be called again and again."""
         if (now := time.monotonic()) - self._beaten > batch.BEATS or not self._beaten:
             self._beaten = now
             with atomic_write(os.path.join(self.path, batch.ALIVE), 0o600) as file:
-                file.write(str(now).encode())
+                file.write(json.dumps({**self._me, "now": now}).encode())
 
-    def _sweep(self, prefix: str) -> None:
+    def _sweep(self) -> None:
         """Remove folders of those who were ended by force, and had no job that did it."""
         now = os.stat(os.path.join(self.path, batch.ALIVE)).st_mtime
-        with os.scandir(os.path.dirname(self.path)) as found:
+        with os.scandir(self._above) as found:
             for one in found:
                 with contextlib.suppress(OSError):
-                    status = os.stat(os.path.join(one.path, batch.ALIVE), follow_symlinks=False)
-                    mine = one.name.startswith(prefix) and status.st_uid == os.geteuid()
-                    if mine and one.is_dir(follow_symlinks=False) and now - status.st_mtime > _OLD:
+                    mine = one.name.startswith(self._prefix) and one.is_dir(follow_symlinks=False)
+                    if mine and _is_nobodys(one.path, now):
                         remove(one.path)
+
+    def is_nobodys(self, job: str) -> bool:
+        """Whether a job of this name was asked for below ``above``, and nobody waits for it."""
+        if not re.fullmatch(rf"{self._prefix}[a-z0-9_]+-{_UNIT}[a-z0-9_]+", job, re.ASCII):
+            return False
+        folder, _, unit = job.rpartition(f"-{_UNIT}")
+        return not os.path.isdir(os.path.join(self._above, folder, f"{_UNIT}{unit}"))
 
     def send(self, path: str) -> tuple[str, str]:
         """What a file of here is called there, and its digest; each goes once. Raises OSError."""
@@ -79,13 +91,29 @@ class Shared:
         remove(self.path)
 
 
+def _is_nobodys(folder: str, now: float) -> bool:
+    """Whether a folder is this user's, and whoever made it is gone. Raises OSError."""
+    alive = os.path.join(folder, batch.ALIVE)
+    status = os.stat(alive, follow_symlinks=False)
+    if status.st_uid != os.geteuid():
+        return False
+    try:
+        gone = locks.is_gone(json.loads(batch.more(alive, 0)))
+    except (ValueError, AttributeError, RecursionError):
+        gone = None
+    return now - status.st_mtime > _OLD if gone is None else gone
+
+
 class Asked:
-    """A unit, in a folder of its own, and what is told of it. Raises UserError."""
+    """A unit, in a folder of its own, and what is told of it. name: of its job.
+    Raises UserError.
+    """
 
     def __init__(self, shared: Shared, unit: Unit) -> None:
         self._shared, self._unit = shared, unit
         with failing_as("place-unwritable", place=shared.path):
-            self.path = tempfile.mkdtemp(prefix="unit-", dir=shared.path)
+            self.path = tempfile.mkdtemp(prefix=_UNIT, dir=shared.path)
+            self.name = "-".join(map(os.path.basename, (shared.path, self.path)))
             try:
                 self._ask()
             except BaseException:
@@ -186,7 +214,7 @@ class Asked:
 
 def lost(what: str, *why: str) -> Lost:
     told = "\n".join(one.strip() for one in why if one.strip())
-    return Lost(UserError(what, told, code="node-lost"))
+    return Lost(user_error("slurm-job-lost", {"what": what, "why": told}))
 
 
 def _copy(source: str, target: str) -> None:

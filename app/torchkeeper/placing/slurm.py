@@ -35,12 +35,14 @@ from torchkeeper.verdict.probed import Env
 FOLDER = "TORCHKEEPER_SLURM_FOLDER"
 #: States of a job that waits or goes on.
 _WAITING = frozenset({"PENDING", "CONFIGURING", "SUSPENDED", "STOPPED"})
-_ON = _WAITING | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
-#: Bytes of an answer of Slurm's, and seconds that it may take.
-_MOST, _LIMIT = 32 << 20, 60.0
+_GO_ON = _WAITING | {"RUNNING"}
+_ON = _GO_ON | {"COMPLETING", "SIGNALING", "STAGE_OUT"}
+#: Bytes of an answer of Slurm's, and seconds that it may take: they themselves wait for a minute.
+_MOST, _LIMIT = 32 << 20, 90.0
 #: Seconds between two looks at what a job says, at first and at last; at all jobs; that one may be
-#: over before its last words are here; that a stopped one has; that a probe waits to begin.
-_TURNS, _LOOKS, _LATE, _PATIENCE, _QUEUE = (0.05, 1.0), 2.0, 5.0, 120.0, 600.0
+#: over before its last words are here; that a stopped one has; that a probe waits to begin; that
+#: the controller may be away.
+_TURNS, _LOOKS, _LATE, _PATIENCE, _QUEUE, _AWAY = (0.05, 1.0), 2.0, 5.0, 120.0, 600.0, 120.0
 #: Probes at a time, and nodes of a kind that are tried.
 _AT_ONCE, _TRIES = 16, 2
 
@@ -54,19 +56,18 @@ class Slurm(Target):
         self.name, self._python, self._slots = name, python, slots
         self._partition = name.partition(":")[2]
         if self._partition and not sinfo.NAME.fullmatch(self._partition):
-            raise UserError(
-                tr("{name} names no partition.", name=name),
-                remedy=tr("Give one, such as slurm:gpu; “sinfo” lists them."),
-                code="target-unknown",
-            )
+            raise user_error("slurm-partition", {"target": name})
         self._lock = threading.Lock()
+        #: Held while nodes are asked; what ends that early, for each probe.
+        self._asking, self._ends = threading.Lock(), set[threading.Event]()
+        self._closed = False
         self._shared: Shared | None = None
         self._probed = dict[tuple[object, ...], tuple[Env | None, UserError | None]]()
         self._rows = dict[str, sinfo.Row]()
         #: When Slurm was asked of all jobs, and of each the state, and why so; when it was asked
         #: at last, infinity while it is.
         self._jobs: tuple[float, Mapping[str, tuple[str, str]]] = (0.0, {})
-        self._looked = 0.0
+        self._looked, self._strays = 0.0, set[str]()
 
     def nodes(self) -> list[Node]:
         python, rows = self._python or interpreters.chosen(None), self.look()
@@ -74,7 +75,7 @@ class Slurm(Target):
         for row in sorted(rows, key=lambda row: row.order):
             if not row.state and row.kind not in self._probed:
                 kinds.setdefault(row.kind, []).append(row)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with self._asking, ThreadPoolExecutor(_AT_ONCE) as pool:
             probed = pool.map(self._probe, kinds.values(), [python] * len(kinds))
             self._probed |= zip(kinds, probed, strict=True)
         return [self._node(row, python) for row in rows]
@@ -88,19 +89,13 @@ class Slurm(Target):
             raise e.why from e
         rows = sinfo.rows_of(told, self._partition)
         if not rows:
-            raise UserError(
-                tr("Slurm tells of no node."),
-                tr("There is no partition of that name, or none is the default."),
-                tr("Name one that “sinfo” lists, such as slurm:gpu."),
-                code="target-unknown",
-            )
+            raise user_error("slurm-no-node", {"target": self.name})
         self._rows |= {row.name: row for row in rows}
         return rows
 
     def _node(self, row: sinfo.Row, python: str) -> Node:
         if row.state:
-            what = tr("{node} takes no jobs.", node=row.name)
-            why = UserError(what, tr("Slurm says: {state}.", state=row.state), code="node-away")
+            why = user_error("slurm-node-away", {"node": row.name, "state": row.state})
             return Node(row.name, python, 0, None, row.labels, why)
         facts, failed = self._probed[row.kind]
         return Node(row.name, python, self.slots_of(row), facts, row.labels, failed)
@@ -114,6 +109,9 @@ class Slurm(Target):
         failed: UserError | None = None
         for row in alike[:_TRIES]:
             late = threading.Event()
+            self._ends.add(late)
+            if self._closed:
+                late.set()
             timer = threading.Timer(_QUEUE, late.set)
             timer.daemon = True
             timer.start()
@@ -133,17 +131,16 @@ class Slurm(Target):
 
     def run(self, node: Node, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
         shared = self._folder()
-        asked, job, done = Asked(shared, unit), "", False
+        asked, done = Asked(shared, unit), False
         try:
-            job = self._submit(node, shared, asked)
-            result = asked.result(self._follow(job, asked, heard, stop))
+            self._submit(node, shared, asked, stop)
+            result = asked.result(self._follow(asked, heard, stop))
             done = True
             return result
         finally:
             # One that has ended may have been put back into the queue.
-            if job and not done:
-                with contextlib.suppress(Lost):
-                    _tool("scancel", job)
+            if not done:
+                _cancel(asked.name)
             asked.close()
 
     def _folder(self) -> Shared:
@@ -153,17 +150,22 @@ class Slurm(Target):
                 self._shared = Shared(above, "slurm")
             return self._shared
 
-    def _submit(self, node: Node, shared: Shared, asked: Asked) -> str:
-        """The number of a job. Raises Lost."""
+    def _submit(self, node: Node, shared: Shared, asked: Asked, stop: threading.Event) -> None:
+        """Have Slurm take a job; waits while its controller is away. Raises Lost."""
         words = [node.python, "-c", batch.BOOT, shared.code, asked.path]
         script = f"#!/bin/sh\nexec {shlex.join(words)} 2>>{shlex.quote(asked.log)}\n"
-        said = _tool("sbatch", "--parsable", "--no-requeue", f"--job-name={shared.name}",
-                     "--chdir=/", "--output=/dev/null", *self._flags(node.name),
-                     given=script)  # fmt: skip
-        job = said.strip().partition(";")[0]
-        if not job.isdecimal():
-            raise lost(tr("Slurm took no job."), printable(said))
-        return job
+        until = time.monotonic() + _AWAY
+        for last in (False, True):
+            try:
+                _tool("sbatch", "--no-requeue", f"--job-name={asked.name}", "--chdir=/",
+                      "--output=/dev/null", *self._flags(node.name), given=script)  # fmt: skip
+                return
+            except Lost:
+                while not _cancel(asked.name):  # it may have taken one all the same
+                    if stop.wait(_LOOKS) or time.monotonic() > until:
+                        raise
+                if last:
+                    raise
 
     def _flags(self, name: str) -> list[str]:
         """What a job asks for: the share of a node that is a slot."""
@@ -178,9 +180,7 @@ class Slurm(Target):
         share = max(row.memory * 9 // 10 // slots, 1)
         return [*flags, f"--cpus-per-task={max(row.cpus // slots, 1)}", f"--mem={share}M"]
 
-    def _follow(
-        self, job: str, asked: Asked, heard: Heard, stop: threading.Event
-    ) -> Mapping[str, Any]:
+    def _follow(self, asked: Asked, heard: Heard, stop: threading.Event) -> Mapping[str, Any]:
         """The last words of a job. Raises Lost, and UserError where it was stopped in the queue."""
         begun = news = time.monotonic()
         turn, stopped, over = _TURNS[0], 0.0, 0.0
@@ -190,7 +190,7 @@ class Slurm(Target):
                 return told
             now = time.monotonic()
             begun = now if asked.heard and not before else begun
-            state, why = self._state(job, begun)
+            state, why = self._state(asked.name, begun)
             turn = _TURNS[0] if asked.heard > before else min(turn * 1.5, _TURNS[1])
             if asked.heard > before or state in _WAITING:
                 news = now
@@ -212,35 +212,54 @@ class Slurm(Target):
 
     def _state(self, job: str, since: float) -> tuple[str, str]:
         """What Slurm says of a job, and why; "" where it has not said anything since. Does not
-        wait: its controller may be away, and jobs go on without it.
+        wait: its controller may be away, and jobs go on without it. A controller that was killed
+        gives numbers of jobs to others: they are known by their names.
         """
         with self._lock:
             at, jobs = self._jobs
-            if self._shared and time.monotonic() - max(at, self._looked) > _LOOKS:
+            if time.monotonic() - max(at, self._looked) > _LOOKS:
                 self._looked = math.inf
-                threading.Thread(
-                    target=self._ask_all, args=(self._shared.name,), daemon=True
-                ).start()
+                threading.Thread(target=self._ask_all, daemon=True).start()
         if at <= since:
             return "", ""
         return jobs.get(job, ("GONE", tr("Slurm knows nothing of it any more.")))
 
-    def _ask_all(self, name: str) -> None:
-        """Ask Slurm of all jobs."""
-        at = time.monotonic()
+    def _ask_all(self) -> None:
+        """Ask Slurm of all jobs of this user, and cancel those that nobody waits for any more: of
+        one who was killed, and of whom a controller that was killed says once more that it runs.
+        """
+        at, user = time.monotonic(), str(os.geteuid())
         with contextlib.suppress(Lost):
-            lines = _tool("squeue", "-h", "-t", "all", "-o", "%i|%T|%r", "-n", name).splitlines()
-            parts = [(*line.split("|", 2), "", "")[:3] for line in lines]
-            self._jobs = at, {one: (state, printable(why)) for one, state, why in parts}
+            told = _tool("squeue", "-h", "-t", "all", "-o", "%T|%r|%j", "-u", user)
+            parts = [(*line.split("|", 2), "", "")[:3] for line in told.splitlines()]
+            self._jobs = at, {name: (state, printable(why)) for state, why, name in parts}
+            shared = self._shared
+            strays = {
+                name for state, _, name in parts
+                if state in _GO_ON and shared and shared.is_nobodys(name)
+            }  # fmt: skip
+            for name in strays & self._strays:  # one that has just answered ends by itself
+                _cancel(name)
+            self._strays = strays
         self._looked = time.monotonic()
 
     def close(self) -> None:
-        with self._lock:
+        self._closed = True
+        for one in list(self._ends):
+            one.set()
+        with self._asking, self._lock:
             if self._shared:
-                with contextlib.suppress(Lost):
-                    _tool("scancel", f"--name={self._shared.name}")
                 self._shared.close()
             self._shared = None
+
+
+def _cancel(job: str) -> bool:
+    """Cancel a job, by its name, if it is there; whether Slurm answers."""
+    try:
+        _tool("scancel", f"--name={job}")
+    except Lost:
+        return False
+    return True
 
 
 def _tool(name: str, *words: str, given: str = "") -> str:
@@ -248,12 +267,14 @@ def _tool(name: str, *words: str, given: str = "") -> str:
     env = clean_environment()
     for variable in ("SBATCH_ARRAY_INX", "SBATCH_WAIT"):  # one job each, and we wait ourselves
         env.pop(variable, None)
-    what = tr("Slurm’s “{name}” fails.", name=name)
     try:
         ran = subprocess.run([name, *words], input=given.encode(), capture_output=True, env=env,
                              timeout=_LIMIT, check=False)  # fmt: skip
+    except FileNotFoundError as e:
+        raise Lost(user_error("slurm-missing", {"name": name}), True) from e
     except (OSError, subprocess.TimeoutExpired) as e:
-        raise lost(what, str(e)) from e
+        raise Lost(user_error("slurm-failed", {"name": name, "why": str(e)})) from e
     if ran.returncode:
-        raise lost(what, printable(" ".join(ran.stderr[:2000].decode(errors="replace").split())))
+        said = " ".join(ran.stderr[:2000].decode(errors="replace").split())
+        raise Lost(user_error("slurm-failed", {"name": name, "why": printable(said, 2000)}))
     return ran.stdout[:_MOST].decode(errors="replace")

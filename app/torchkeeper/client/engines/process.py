@@ -138,6 +138,8 @@ class Engine:
         self._looks = True
         #: The name of the job there that goes on if the connection breaks.
         self.job = ""
+        #: What asked for an early end of a call that came to a result all the same.
+        self.interrupted: KeyboardInterrupt | None = None
         self._ended = False
         #: Whether it is under our own interpreter, and on this machine.
         self._own = python is None
@@ -371,7 +373,7 @@ class Engine:
                 give_up(interrupt)
             if on_interrupt:
                 on_interrupt(False)
-            interrupted = interrupt
+            interrupted = self.interrupted = interrupt
             if isinstance(interrupt, Ended):
                 latest = time.monotonic() + CANCEL
             self.cancel(ident)

@@ -213,10 +213,18 @@ def may_work(who: Mapping[str, object], status: os.stat_result) -> bool:
     """Whether a process that ``here`` once told may still be there. status: of a file that it
     writes to all the time, on a file system whose lock is not its own.
     """
+    gone = is_gone(who)
+    return not at_rest(status) if gone is None else not gone
+
+
+def is_gone(who: Mapping[str, object]) -> bool | None:
+    """Whether a process that ``here`` once told is there no more; None where this machine, since
+    it was started, has not had it.
+    """
     began, pid = who.get("boot"), who.get("pid")
     if began != boot() or not began or who.get("space") != _space() or not isinstance(pid, int):
-        return not at_rest(status)
-    return _since(pid) == who.get("since") is not None
+        return None
+    return not _since(pid) == who.get("since") is not None
 
 
 def at_rest(status: os.stat_result) -> bool:

@@ -113,6 +113,38 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Look at the disk and the temporary folder there.",
     ),
+    "slurm-missing": Words(
+        "Slurm’s commands are not on this machine.",
+        "There is no “{name}” on the PATH.",
+        "Give the same command where “sbatch” works, as on a login node of the cluster.",
+    ),
+    "slurm-failed": Words(
+        "Slurm’s “{name}” fails.",
+        "{why}",
+        "See whether “scontrol ping” and “sinfo” answer on this machine: SLURM_CONF names the "
+        "cluster’s configuration. If only “sbatch” fails, give what it asks for, such as "
+        "SBATCH_ACCOUNT or SBATCH_TIMELIMIT.",
+    ),
+    "slurm-partition": Words(
+        "{target} names no partition.",
+        remedy="Give one, such as slurm:gpu; “sinfo” lists them.",
+    ),
+    "slurm-no-node": Words(
+        "Slurm tells of no node of {target}.",
+        "There is no partition of that name, or none is the default.",
+        "Name one that “sinfo” lists, such as slurm:gpu.",
+    ),
+    "slurm-job-lost": Words(
+        "{what}",
+        "{why}",
+        "Name a Python that all nodes have, and with TORCHKEEPER_SLURM_FOLDER a folder that all of "
+        "them see. SBATCH_TIMELIMIT gives jobs more time.",
+    ),
+    "slurm-node-away": Words(
+        "{node} takes no jobs.",
+        "Slurm says: {state}.",
+        "“scontrol show node {node}” says more. Once it is back, the same command uses it.",
+    ),
     "recipe-folder-large": Words(
         "There is too much beside the recipes in {folder}.",
         "The Python files in it and below, and those that the recipes name, have to be sent: at "
