@@ -21,6 +21,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from tests.bench import measure
@@ -81,7 +82,8 @@ class Sleeping(Target):
         only: Any = unit.params["only"]
         for index in only:
             time.sleep(random.uniform(0.5, 1.5) * SECONDS)
-            done = {"index": index, "state": "done", "seconds": SECONDS, "graphs": 1}
+            done = {"index": index, "state": "done", "seconds": SECONDS, "graphs": 1,
+                    "made": [("triton", named(index))]}  # fmt: skip
             heard(Message("finding", 1, {"variant": done}))
         folder = Path(tempfile.mkdtemp(dir=self._scratch))
         rows = [kernel(folder, index) for index in only]
@@ -100,9 +102,14 @@ class Sleeping(Target):
         pass
 
 
+def named(index: int) -> str:
+    """Of a kernel's folder."""
+    return base64.b32encode(hashlib.sha256(str(index).encode()).digest()).decode().rstrip("=")
+
+
 def kernel(folder: Path, index: int) -> dict[str, str]:
     """A kernel's folder, as Triton leaves one."""
-    key = base64.b32encode(hashlib.sha256(str(index).encode()).digest()).decode().rstrip("=")
+    key = named(index)
     home = folder / "triton/0" / key
     home.mkdir(parents=True)
     about = {"hash": key.lower(), "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
@@ -156,7 +163,7 @@ def crowd(scratch: Path) -> list[Figure]:
         gathering = Gathering(str(scratch / "many.place"), None, {})
         inner = scratch / "inner"
         inner.mkdir()
-        fleet = Fleet(params, places, state, gathering, str(inner), Report())
+        fleet = Fleet(params, places, state, gathering, SimpleQueue(), str(inner), Report())
         begun = time.monotonic()
         result = fleet.warm()
         ended = time.monotonic()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import remote
@@ -27,19 +27,28 @@ Name = tuple[str, str]
 _NOTHING = frozenset({"place-missing", "nothing-to-export"})
 
 
+#: Findings that are told.
+_TOLD = 5000
+
+
 class Gathering:
     """The place ``into``. secrets: what is done about those in entries, as of an export, where
     others may read the place. passwords: of servers.
     """
 
-    def __init__(self, into: str, secrets: str | None, passwords: Mapping[str, str]) -> None:
-        self.into, self._secrets = into, secrets
+    def __init__(
+        self, into: str, secrets: str | None, passwords: Mapping[str, str],
+        found: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        """found: hears of secrets, and of what the place did not take."""
+        self.into, self._secrets, self._found = into, secrets, found
         self._scheme = scheme_of(into)
         #: A bundle is written once, at the end.
         self.at_the_end = self._scheme.becomes(into) == "bundle"
         self._engine = Engine(far.machine_of(into) or None)
         self._here = Engine() if far.machine_of(into) else self._engine
         self._lock = threading.Lock()
+        self._tells = _TOLD
         for place, password in passwords.items():
             self._call(SECRET, {"place": place, "password": password})
 
@@ -50,17 +59,28 @@ class Gathering:
 
     def _call(
         self, op: str, params: Mapping[str, object], rows: list[Any] | None = None,
-        engine: Engine | None = None,
+        engine: Engine | None = None, tells: bool = False,
     ) -> Any:  # fmt: skip
-        """The result of one operation, in whatever thread. Raises UserError."""
+        """The result of one operation, in whatever thread. tells: what it finds is told. Raises
+        UserError.
+        """
         from torchkeeper.placing.machines import converse
 
         def heard(message: protocol.Message) -> None:
             if rows is not None:
                 rows.extend(message.rows)
+            if tells and message.type == "finding":
+                self._tell(message.body)
 
         with self._lock:
             return converse(engine or self._engine, op, dict(params), heard, threading.Event())
+
+    def _tell(self, body: Mapping[str, Any]) -> None:
+        """What is found where something goes into the place, up to a bound."""
+        for name in ("secret", "left"):
+            if name in body and self._tells > 0:
+                self._tells -= 1
+                self._found({name: body[name]})
 
     def there(self) -> bool:
         """Whether there is anything yet."""
@@ -82,6 +102,18 @@ class Gathering:
         rows: list[Any] = []
         self._call(LIST, {"place": file}, rows, self._here)
         return _names(rows)
+
+    def keep(self, file: str, kinds: Collection[str]) -> frozenset[Name]:
+        """Have a bundle of here hold only what is of some kinds; the kind and key of each entry
+        that it has then: of none it is as it was. Raises UserError.
+        """
+        every = self.names(file)
+        strange = frozenset(name for name in every if name[0] not in kinds)
+        if rest := {kind for kind, _ in every - strange} if strange else ():
+            asked = {"place": file, "output": file, "replace": True, "secrets": "allow",
+                     "select": {"filter": f"kind:{','.join(sorted(rest))}"}}  # fmt: skip
+            self._call(EXPORT, asked, engine=self._here)
+        return every - strange
 
     def takes(self, kind: str) -> bool:
         """Whether the place holds entries of a kind at all."""
@@ -117,7 +149,7 @@ class Gathering:
         rows: list[Any] = []
 
         def there(op: str, params: Mapping[str, object]) -> Any:
-            return self._call(op, params, rows if op == COPY else None)
+            return self._call(op, params, rows if op == COPY else None, tells=op == COPY)
 
         # Of hundreds of receipts, for undo, the user's own would not be kept.
         asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "noted": False}
@@ -133,7 +165,7 @@ class Gathering:
         first, *also = [*([self.into] if os.path.isfile(self.into) else []), *files]
         asked = {"place": first, "also": also, "output": self.into, "replace": True,
                  "secrets": self._secrets}  # fmt: skip
-        self._call(EXPORT, asked)
+        self._call(EXPORT, asked, tells=True)
 
 
 def _names(rows: Sequence[Any]) -> frozenset[Name]:

@@ -19,7 +19,7 @@ from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import PROBE, Ends, WireError
 from torchkeeper.placing.ray_http import Server
 from torchkeeper.placing.ray_job import TURN, Heard, Job, Said
-from torchkeeper.placing.target import Answer, Lost, Node, Target, Unit
+from torchkeeper.placing.target import Answer, Lost, Node, Target, Unit, check_size
 from torchkeeper.placing.target import Heard as Hears
 from torchkeeper.stores import atomic
 from torchkeeper.verdict.probed import Env
@@ -212,6 +212,7 @@ class _Talk:
 
     def _fetch(self, size: int, parts: int, wanted: str) -> None:
         digest, come = hashlib.sha256(), 0
+        check_size(size, self._unit.output)
         with (
             failing_as("output-unwritable", file=self._unit.output),
             atomic.atomic_write(self._unit.output) as file,
