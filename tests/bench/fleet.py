@@ -21,6 +21,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from tests.bench import measure
@@ -90,7 +91,8 @@ class Sleeping(Target):
         only: Any = unit.params["only"]
         for index in only:
             time.sleep(random.uniform(0.5, 1.5) * self._crowd.seconds)
-            done = {"index": index, "state": "done", "seconds": 1.0, "graphs": 1}
+            made = [("triton", named(f"{node.facts} {index}"))]
+            done = {"index": index, "state": "done", "seconds": 1.0, "graphs": 1, "made": made}
             heard(Message("finding", 1, {"variant": done}))
         folder = Path(tempfile.mkdtemp(dir=self._scratch))
         rows = [kernel(folder, f"{node.facts} {index}") for index in only]
@@ -129,9 +131,14 @@ class Timed(Gathering):
         return found
 
 
+def named(name: str) -> str:
+    """Of a kernel's folder."""
+    return base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
+
+
 def kernel(folder: Path, name: str) -> dict[str, str]:
     """A kernel's folder, as Triton leaves one."""
-    key = base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
+    key = named(name)
     home = folder / "triton/0" / key
     home.mkdir(parents=True)
     about = {"hash": key.lower(), "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
@@ -188,7 +195,7 @@ def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
         inner = scratch / "inner"
         inner.mkdir()
         begun = time.monotonic()
-        fleet = Fleet(params, places, state, gathering, str(inner), Report())
+        fleet = Fleet(params, places, state, gathering, SimpleQueue(), str(inner), Report())
         planned = time.monotonic()
         result = fleet.warm()
         ended = time.monotonic()

@@ -199,6 +199,9 @@ def test_what_no_node_can_do_is_said_before_anything_starts(tk: Tk, fleet: Path)
     shown = tk(*words, "--dry-run")
     assert shown.code == 1
     assert "2 not possible" in shown.out
+    # As it goes and at the end, each time once for all that have the same reason.
+    assert shown.err.count("No node has xpu") == 2
+    assert ", and 1 more" in shown.err
     ran = tk(*words, "--state", fleet / "s2", "--json")
     assert ran.code == 1
     assert [one["cell"]["problem"]["params"] for one in ran.objects if "cell" in one] == [

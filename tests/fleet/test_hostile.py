@@ -12,11 +12,18 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.conftest import CELLS, Warm, held, keys, warmed_alone
+from tests.fleet.conftest import ADD, CELLS, Warm, held, keys, warmed_alone
+from torchkeeper.artifacts.entry import PORTABLE
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine.protocol import Message
 from torchkeeper.fleet import retention
+from torchkeeper.fleet.cells import Cell, Place
+from torchkeeper.fleet.gathering import Gathering
+from torchkeeper.fleet.heard import Heard
 from torchkeeper.fleet.state import State
+from torchkeeper.placing.machines import Machines
+from torchkeeper.placing.target import Node, check_size
 
 #: An interpreter that passes on what the true one says, as ``lie`` has changed it.
 LIAR = """#!{python}
@@ -140,6 +147,100 @@ def test_what_a_node_says_of_cells_ends_nothing(warm: Warm, tmp_path: Path, body
     state = State(str(tmp_path / "state"))
     state.read()
     assert {name for unit in state.new.values() for name in unit} <= keys(tmp_path / "place")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        pytest.param(
+            RESULT + "told['result']['new'] = 0",
+            "neither what it has sent nor the place has triton",
+            id="sends-nothing",
+        ),
+        pytest.param(
+            RESULT + "import shutil; shutil.copy({other!r}, params['output'])",
+            "neither what it has sent nor the place has triton", id="sends-others",
+        ),
+        pytest.param(
+            "    if isinstance(one := told.get('variant'), dict): one.pop('made', 0)",
+            "names no entry", id="names-nothing", marks=pytest.mark.slow,
+        ),
+    ],
+)  # fmt: skip
+def test_what_nobody_has_sent_is_not_warm(
+    warm: Warm, recipes: Path, tmp_path: Path, body: str, said: str
+) -> None:
+    """A cell that a node only says it has done has failed there, and goes to another node."""
+    warmed_alone(recipes, tmp_path / "other")
+    other = tmp_path / "other.torchcache"
+    with Engine() as engine:
+        engine.call("export", {"place": str(tmp_path / "other"), "output": str(other)})
+    body = body.replace("{other!r}", repr(str(other)))
+    python = liar(tmp_path, body)
+    (recipes / "add.toml").write_text(ADD.replace("B = [64, 128]", "B = [32]"))
+    ran = warm(tmp_path / "place", slots=1, only=[0, 1], python=python)
+    assert ran.result["states"]["failed"] == 2
+    for row in ran.cells:
+        assert any(said in line for line in row["log"]), row["log"]
+    assert not (tmp_path / "place").exists(), "nothing of it is merged"
+    assert not os.listdir(tmp_path / "state/bundles")
+    again = warm(tmp_path / "place", only=[0, 1])
+    assert again.result["compiled"] == 2
+
+
+def test_what_recipes_cannot_make_is_not_taken(other_kinds: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "sent.torchcache"
+    with Engine() as engine:
+        engine.call(
+            "export", {"place": str(other_kinds), "output": str(bundle), "secrets": "allow"}
+        )
+    before = bundle.read_bytes()
+    gathering = Gathering(str(tmp_path / "into"), None, {})
+    try:
+        every = gathering.names(str(bundle))
+        assert {kind for kind, _ in every} == {"fxgraph", "aotautograd"}
+        assert gathering.keep(str(bundle), PORTABLE) == every
+        assert bundle.read_bytes() == before
+        assert not gathering.keep(str(bundle), {"triton"})
+        mine = gathering.keep(str(bundle), {"triton", "fxgraph"})
+        assert {kind for kind, _ in mine} == {"fxgraph"}
+        assert gathering.names(str(bundle)) == mine
+    finally:
+        gathering.close()
+
+
+def test_what_a_node_says_has_bounds(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as told:
+        check_size(1 << 60, str(tmp_path / "one"))
+    assert told.value.code == "fleet-too-large"
+    assert told.value.remedy
+    check_size(1000, str(tmp_path / "one"))
+    row: Any = {"index": 0, "source": "triton"}
+    lines = list[str]()
+    place = Place(Machines("n", [""]), Node("n", "", 1, None), "")
+    heard = Heard(place, [Cell("c", row, "", "g")], lambda _, line: lines.append(line))
+    for number in range(30_000):
+        heard(Message("finding", 1, {"variant": 0, "log": "x" * 2000}))
+        graph = {"id": f"{number}", "key": f"k{number}", "outcome": "miss", "variant": 0}
+        heard(Message("finding", 1, {"graph": graph}))
+    heard(Message("finding", 1, {"variant": {"index": 0, "state": "done"}}))
+    assert len(lines) < 30_000
+    assert max(map(len, lines)) <= 1000
+    assert len(heard.done("u")["c"].keys) <= 10_000
+
+
+def test_only_what_was_found_or_written_is_looked_for_again() -> None:
+    """A graph that was passed by has no entry, whatever key it has."""
+    row: Any = {"index": 0, "source": "callable"}
+    place = Place(Machines("n", [""]), Node("n", "", 1, None), "")
+    heard = Heard(place, [Cell("c", row, "", "g")], lambda *_: None)
+    for ident, outcome in (("a", "miss"), ("b", "miss"), ("b", "bypass"), ("c", "none")):
+        graph = {"id": ident, "key": f"f{ident}", "outcome": outcome, "variant": 0}
+        heard(Message("finding", 1, {"graph": graph}))
+    made = [["aoti_eager", "abs.out#1"]]
+    heard(Message("finding", 1, {"variant": {"index": 0, "state": "done", "made": made}}))
+    done = heard.done("u")["c"]
+    assert done.named == {("fxgraph", "fa"), ("aoti_eager", "abs.out#1")}
 
 
 @pytest.mark.slow

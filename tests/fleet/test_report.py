@@ -118,6 +118,18 @@ def test_nobodys_text_is_taken_for_html_and_nothing_is_loaded() -> None:
     assert "@import" not in style
 
 
+def test_kernels_are_summed_for_each_gpu() -> None:
+    """They are for any node, and each for its own GPU."""
+    rows = [_cell(n, "proven", kind="", target=("cuda:90", "hip:gfx942")[n % 2]) for n in range(5)]
+    text = page(_told(rows))
+    lines = [one for one in text.split("<tr>") if 'class="meter"' in one]
+    assert [one.partition("<td")[0] for one in lines] == [
+        "<th scope=row>cuda:90</th>", "<th scope=row>hip:gfx942</th>",
+    ]  # fmt: skip
+    assert "3 of 3" in lines[0]
+    assert "any node" not in text
+
+
 def test_logs_are_bounded() -> None:
     text = page(_told(_every()))
     assert "line 499" in text

@@ -13,7 +13,7 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.telling import say_log
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.fleet.told import STATE_WORDS, kind_title, met, where
+from torchkeeper.fleet.told import STATE_WORDS, alike, kind_title, met, together, where
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
@@ -40,8 +40,8 @@ class Live:
         elif "cells" in what:
             for cell in what["cells"]:
                 self.cells[cell["cell"]] = cell
-                if cell["state"] == "impossible":
-                    self._say(f"not possible: {_named(cell)}: {_reason(cell)}")
+            for some in alike(one for one in what["cells"] if one["state"] == "impossible"):
+                self._say(f"not possible: {together(some)}: {_reason(some[0])}")
         elif "cell" in what:
             self._cell(what["cell"])
 
@@ -110,7 +110,8 @@ def _slots(node: NodeFinding) -> str:
 
 def table(rows: Sequence[CellFinding], proves: bool) -> None:
     """A line for each cell."""
-    several, kinds = (len({row[name] for row in rows}) > 1 for name in ("recipe", "kind"))
+    several = len({row["recipe"] for row in rows}) > 1
+    kinds = len({where(row) for row in rows}) > 1
     head = [
         *(["RECIPE"] if several else []), "VARIANT", *(["FOR"] if kinds else []), "STATE",
         "COMPILED ON", "SECONDS", *(["PROVEN ON", "FOUND", "HITS", "MISSES"] if proves else []),
@@ -150,16 +151,19 @@ def nodes(some: Sequence[NodeFinding]) -> None:
 
 
 def reasons(rows: Sequence[CellFinding], proves: bool) -> None:
-    """Of each cell that is not what was asked for what, why and remedy, and the end of its log."""
-    short = [row for row in rows if not met(row, proves) and row.get("problem")]
+    """Of cells that are not what was asked for what, why and remedy, and the end of their log, once
+    for those that have the same.
+    """
+    short = alike(row for row in rows if not met(row, proves))
     most = len(short) if screen.now.verbose else _SHOWN
-    for row in short[:most]:
-        output.warn(printable(_named(row)))
-        if error := fault(row.get("problem")):
+    for some in short[:most]:
+        for name in [_named(row) for row in some] if screen.now.verbose else [together(some)]:
+            output.warn(printable(name))
+        if error := fault(some[0].get("problem")):
             output.complain(error)
-        say_log(row.get("log") or ())
-    if len(short) > most:
-        output.warn(f"and {len(short) - most:,} more; --verbose has them all")
+        say_log(some[0].get("log") or ())
+    if rest := sum(map(len, short[most:])):
+        output.warn(f"and {rest:,} more; --verbose has them all")
 
 
 def emit(rows: Sequence[CellFinding], some: Sequence[NodeFinding]) -> None:

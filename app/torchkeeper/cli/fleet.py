@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from torchkeeper.cli import cells, contract, looking, manifests, output, signing, warming
+from torchkeeper.cli import cells, contract, leaving, looking, manifests, output, signing, warming
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.bundles import copied
 from torchkeeper.client.engines import far
@@ -115,11 +115,13 @@ def _do(args: argparse.Namespace, job: Job) -> int:
         asker = Asker(engine, args.json)
         live = cells.Live(args.json, asker)
         try:
-            answer: FleetResult = asker.ask(FLEET, **job.params)
+            with leaving.telling_secrets(args, asker):
+                answer: FleetResult = asker.ask(FLEET, **job.params)
         except KeyboardInterrupt:
             _left_off(at_rest(live.cells.values()), job)
             raise
         rows: list[CellFinding] = list(asker.rows)
+        output.remark(args, output.left_lines(asker.left))
     nodes = list(live.nodes.values())
     if args.json:
         cells.emit(rows, nodes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import remote
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Name = tuple[str, str]
 #: The problem of an export that would have been empty, or of a place that is not there yet.
 _NOTHING = frozenset({"place-missing", "nothing-to-export"})
+#: Findings that are told.
+_TOLD = 5000
 
 
 class Gathering:
@@ -32,19 +34,31 @@ class Gathering:
     others may read the place. passwords: of servers.
     """
 
-    def __init__(self, into: str, secrets: str | None, passwords: Mapping[str, str]) -> None:
-        self.into, self._secrets = into, secrets
+    def __init__(
+        self, into: str, secrets: str | None, passwords: Mapping[str, str],
+        found: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        """found: hears of secrets, and of what the place did not take."""
+        self.into, self._secrets, self._found = into, secrets, found
         self._scheme = scheme_of(into)
         #: A bundle is written once, at the end.
         self.at_the_end = self._scheme.becomes(into) == "bundle"
         #: Nodes wait while what they sent is read; what is merged is not to wait for all of them.
         self._engine, self._reader = _Asked(far.machine_of(into) or None), _Asked()
+        self._tells = _TOLD
         for place, password in passwords.items():
             self._engine.ask(SECRET, {"place": place, "password": password})
 
     def close(self) -> None:
         self._engine.close_and_wait()
         self._reader.close_and_wait()
+
+    def _tell(self, body: Mapping[str, Any]) -> None:
+        """What is found where something goes into the place, up to a bound."""
+        for name in ("secret", "left"):
+            if name in body and self._tells > 0:
+                self._tells -= 1
+                self._found({name: body[name]})
 
     def there(self) -> bool:
         """Whether there is anything yet."""
@@ -66,6 +80,18 @@ class Gathering:
         rows: list[Any] = []
         self._reader.ask(LIST, {"place": file}, rows)
         return _names(rows)
+
+    def keep(self, file: str, kinds: Collection[str]) -> frozenset[Name]:
+        """Have a bundle of here hold only what is of some kinds; the kind and key of each entry
+        that it has then: of none it is as it was. Raises UserError.
+        """
+        every = self.names(file)
+        strange = frozenset(name for name in every if name[0] not in kinds)
+        if rest := {kind for kind, _ in every - strange} if strange else ():
+            asked = {"place": file, "output": file, "replace": True, "secrets": "allow",
+                     "select": {"filter": f"kind:{','.join(sorted(rest))}"}}  # fmt: skip
+            self._reader.ask(EXPORT, asked)
+        return every - strange
 
     def takes(self, kind: str) -> bool:
         """Whether the place holds entries of a kind at all."""
@@ -101,7 +127,8 @@ class Gathering:
         rows: list[Any] = []
 
         def there(op: str, params: Mapping[str, object]) -> Any:
-            return self._engine.ask(op, params, rows if op == COPY else None)
+            heard = self._tell if op == COPY else None
+            return self._engine.ask(op, params, rows if op == COPY else None, heard)
 
         # Of hundreds of receipts, for undo, the user's own would not be kept.
         asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "noted": False}
@@ -117,7 +144,7 @@ class Gathering:
         first, *also = [*([self.into] if os.path.isfile(self.into) else []), *files]
         asked = {"place": first, "also": also, "output": self.into, "replace": True,
                  "secrets": self._secrets}  # fmt: skip
-        self._engine.ask(EXPORT, asked)
+        self._engine.ask(EXPORT, asked, heard=self._tell)
 
 
 class _Asked(Engine):
@@ -128,17 +155,20 @@ class _Asked(Engine):
         self._lock = threading.Lock()
 
     def ask(
-        self, op: str, params: Mapping[str, object], rows: list[Any] | None = None
+        self, op: str, params: Mapping[str, object], rows: list[Any] | None = None,
+        heard: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Any:  # fmt: skip
-        """The result of one operation, and its rows. Raises UserError."""
+        """The result of one operation. rows, heard: get its rows and findings. Raises UserError."""
         from torchkeeper.placing.machines import converse
 
-        def heard(message: protocol.Message) -> None:
+        def hear(message: protocol.Message) -> None:
             if rows is not None:
                 rows.extend(message.rows)
+            if heard and message.type == "finding":
+                heard(message.body)
 
         with self._lock:
-            return converse(self, op, dict(params), heard, threading.Event())
+            return converse(self, op, dict(params), hear, threading.Event())
 
 
 def _names(rows: Sequence[Any]) -> frozenset[Name]:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.fleet.cells import Cell, Place
-from torchkeeper.fleet.state import Done
+from torchkeeper.fleet.state import Done, key_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.protocol import Message
 
 #: Lines that are kept of what a cell says, and characters of one.
 LINES, WIDE = 40, 1000
+#: Lines that are told of a unit, and graphs of a cell that are known.
+_LINES, _GRAPHS = 20_000, 10_000
 
 
 class Heard:
@@ -26,24 +28,29 @@ class Heard:
         self._place, self._say = place, say
         self._by = {cell.row["index"]: cell.ident for cell in cells}
         self._done: dict[str, Mapping[str, Any]] = {}
-        self._keys: dict[str, dict[str, None]] = {}
+        #: How the lookups of graphs ended, and their keys, by the cell and their ids.
+        self._graphs: dict[str, dict[str, tuple[str, str]]] = {}
         self._lines: dict[str, deque[str]] = {}
         self.failed: dict[str, str] = {}
+        self._left = _LINES
 
     def __call__(self, message: Message) -> None:
         if message.type != "finding":
             return
         told = message.body
         if "graph" in told:
-            ident, key = self._by.get(told["graph"].get("variant")), told["graph"].get("key")
-            if ident and key:
-                self._keys.setdefault(ident, {})[str(key)] = None
+            one = told["graph"]
+            some = self._graphs.setdefault(self._by.get(one.get("variant")) or "", {})
+            if one.get("key") and (one["id"] in some or len(some) < _GRAPHS):
+                some[one["id"]] = one["outcome"], str(one["key"])
         elif "log" in told:
             variant = told.get("variant")
             if ident := self._by.get(variant) if isinstance(variant, int) else None:
                 line = str(told["log"])[:WIDE]
                 self._lines.setdefault(ident, deque(maxlen=LINES)).append(line)
-                self._say(ident, line)
+                if self._left > 0:
+                    self._left -= 1
+                    self._say(ident, line)
         elif isinstance(one := told.get("variant"), dict):
             ident = self._by.get(one["index"])
             if ident and one["state"] == "done":
@@ -62,7 +69,14 @@ class Heard:
         return {
             ident: Done(
                 self._place.name, unit, float(one.get("seconds") or 0.0),
-                int(one.get("graphs") or 0), list(self._keys.get(ident, ())),
+                int(one.get("graphs") or 0), self._keys(ident, one.get("made") or ()),
             )
             for ident, one in self._done.items()
         }  # fmt: skip
+
+    def _keys(self, ident: str, made: Sequence[tuple[str, str]]) -> list[str]:
+        """The entries that a cell looked up, and that there are then: of a bypass is none."""
+        graphs = self._graphs.get(ident, {}).values()
+        keys = [key for outcome, key in graphs if outcome in ("hit", "miss")]
+        keys += [key_of(kind, key) for kind, key in made]
+        return list(dict.fromkeys(keys))

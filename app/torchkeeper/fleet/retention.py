@@ -36,7 +36,7 @@ def outdated(state: State, cells: Collection[str]) -> Outdated:
     units = {one.unit for name, one in state.done.items() if name not in cells}
     units -= {one.unit for one in now}
     found = {one for unit in units for one in state.ours.get(unit, ())}
-    looked_up = {("fxgraph", key) for one in now for key in one.keys}
+    looked_up = {name for one in now for name in one.named}
     stays = looked_up.union(*(state.new.get(one.unit, frozenset()) for one in now))
     graphs = frozenset(one for one in found - stays if one[0] == "fxgraph")
     return Outdated(graphs, frozenset(found - stays - graphs))

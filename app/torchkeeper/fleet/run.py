@@ -10,20 +10,24 @@ import shutil
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.recipes import sending
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.fleet import cells as matrix
+from torchkeeper.fleet import claims
 from torchkeeper.fleet.cells import Cell, Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
-from torchkeeper.fleet.state import Done, State
+from torchkeeper.fleet.merging import Merging
+from torchkeeper.fleet.proving import Elsewhere, Proofs
+from torchkeeper.fleet.state import Done, Name, State
+from torchkeeper.fleet.threads import Thread
 from torchkeeper.fleet.told import at_rest
 from torchkeeper.fleet.working import Work
 from torchkeeper.placing.target import Lost, Unit
@@ -44,22 +48,8 @@ _COMPILING = frozenset({"device", "threads", "portable", "limit_s", "only"})
 _OPEN = frozenset({"waiting", "compiling"})
 #: Bundles of others that a unit begins with, of those that came last, where they are shared.
 _SHARED = 16
-
-
-class _Thread(threading.Thread):
-    """Does something, and has what that raised."""
-
-    def __init__(self, does: Callable[[], None]) -> None:
-        super().__init__(name="fleet")
-        self._does = does
-        self.error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._does()
-        except BaseException as e:  # noqa: BLE001  # it is for whoever waits
-            self.error = e
+#: Entries of a bundle that are told one by one where nobody asked for them.
+_STRANGE = 100
 
 
 class Fleet:
@@ -67,16 +57,18 @@ class Fleet:
 
     def __init__(
         self, params: msg.FleetParams, places: Sequence[Place], state: State, gathering: Gathering,
-        scratch: str, report: Report,
+        told: queue.SimpleQueue[Mapping[str, Any]], scratch: str, report: Report,
     ) -> None:  # fmt: skip
+        """told: findings of threads, which are passed on."""
         self._params, self._places, self._state = params, places, state
         self._gathering, self._scratch, self._report = gathering, scratch, report
         self._asked: Sequence[str | SentRecipe] = params.get("recipes") or [BUILTIN]
         self._stop = threading.Event()
-        #: The units that came and are to be merged; None at the end.
-        self._came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._merging = Merging(state, gathering, self._stop)
         self._before: list[str] = []
-        self._told: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        #: The entries that the place has, or will have once all is merged.
+        self._held = frozenset[Name]()
+        self._told = told
         self._lock, self._seeding = threading.Lock(), threading.Lock()
         self._rows: dict[str, msg.CellFinding] = {}
         self._seeds = dict[str, list[str]]()
@@ -116,14 +108,14 @@ class Fleet:
         """All of it. Cancelled, it keeps what was done, and its result says so."""
         begun = time.monotonic()
         todo = self._begin()
-        with self._merging():
+        with self._merged():
             self._run(todo, self._fill, self._failed, at_once=lambda place: place.jobs)
-        self._finish()
+        self._merging.finish()
         if self._params.get("prove") and not self._cut:
             self._seeds.clear()
             wanted = ("warm", "partly") if self._params.get("again") else ("warm",)
             unproven = [one for one in self._cells if self._rows[one.ident]["state"] in wanted]
-            elsewhere = _Elsewhere(self._state, self._places)
+            elsewhere = Elsewhere(self._state)
             self._run(unproven, self._prove, self._unproven, prefers=elsewhere.prefers)
         return self._result(begun)
 
@@ -134,7 +126,7 @@ class Fleet:
                 self._gathering.names(file)
             except UserError:
                 self._state.drop(unit)
-        held = self._gathering.held() | frozenset(
+        self._held = self._gathering.held() | frozenset(
             one for unit in self._state.pending for one in self._state.new.get(unit, ())
         )
         todo: list[Cell] = []
@@ -143,7 +135,7 @@ class Fleet:
             known = self._state.done.get(cell.ident)
             if cell.problem:
                 row["state"], row["problem"] = "impossible", cell.problem
-            elif known and self._is_there(known, held):
+            elif known and self._is_there(known):
                 self._there += 1
                 row["there"] = True
                 self._as(row, known)
@@ -156,17 +148,20 @@ class Fleet:
             self._report.finding(cells=rows[start : start + 200])
         return todo
 
-    def _is_there(self, known: Done, held: frozenset[tuple[str, str]]) -> bool:
+    def _is_there(self, known: Done) -> bool:
         """Whether the entries of a cell that was done are still in the place."""
-        wanted = {("fxgraph", key) for key in known.keys} | self._state.new.get(known.unit, set())
-        return all(one in held for one in wanted if self._gathering.takes(one[0]))
+        wanted = known.named | self._state.new.get(known.unit, frozenset())
+        return all(one in self._held for one in wanted if self._gathering.takes(one[0]))
 
     def _row(self, cell: Cell) -> msg.CellFinding:
         row = cell.row
-        return {
+        found: msg.CellFinding = {
             "cell": cell.ident, "state": "waiting", "index": row["index"], "recipe": row["recipe"],
             "name": row["name"], "source": row["source"], "kind": cell.kind,
         }  # fmt: skip
+        if row["target"]:
+            found["target"] = row["target"]
+        return found
 
     def _as(self, row: msg.CellFinding, done: Done) -> None:
         """What is known of a cell that was compiled, and maybe proven."""
@@ -182,9 +177,9 @@ class Fleet:
         if not cells or self._cut:
             return
         work = Work(cells, self._places, do, self._lost, fail, self._stop, **more)
-        self._tell_of(_Thread(work.work))
+        self._tell_of(Thread(work.work))
 
-    def _tell_of(self, thread: _Thread) -> None:
+    def _tell_of(self, thread: Thread) -> None:
         """Tell what threads say until this one has ended. Raises what it raised, and Cancelled
         where nobody listens any more.
         """
@@ -264,38 +259,63 @@ class Fleet:
         file = self._state.bundle(unit)
         for cell in cells:
             self._say(cell.ident, state="compiling", node=place.name)
-        new: frozenset[tuple[str, str]] = frozenset()
+        new = frozenset[Name]()
         try:
             request = self._unit(protocol.FILL, place, cells, file, jobs=place.jobs)
             with self._answering():
                 result = place.target.run(place.node, request, heard, self._stop)
                 if result["new"]:
-                    new = self._gathering.names(file)
+                    new = self._sent_by(place, cells, file)
         except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
                 self._say(cell.ident, state="waiting")
             return self._unless_cancelled(e)
         done = heard.done(unit)
+        with self._lock:
+            unmet = claims.unmet(done, self._held | new)
+        done = {ident: one for ident, one in done.items() if ident not in unmet}
+        failed = {**heard.failed, **unmet}
+        if unmet and not done:
+            new = frozenset()  # of what it has sent, nothing is what it was asked for
         if new:
             size = os.path.getsize(file)
             self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
         with self._lock:
             if done or new:
                 self._state.came(unit, done, new, bool(new))
+            self._held |= new
             self._entries += len(new)
             self._compiled += len(done)
         if new:
             self._bytes += size
             self._share(cells[0].group, file)
-            self._came.put(unit)
+            self._merging.came(unit)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file)
         for ident, one in done.items():
             with self._lock:
                 self._as(self._rows[ident], one)
             self._say(ident)
         for cell in cells:
-            if cell.ident not in done and cell.ident not in heard.failed:
+            if cell.ident not in done and cell.ident not in failed:
                 self._say(cell.ident, state="waiting")
-        return set(done), heard.failed
+        return set(done), failed
+
+    def _sent_by(self, place: Place, cells: Sequence[Cell], file: str) -> frozenset[Name]:
+        """The entries that a bundle of a node has, after it has lost those that it has no business
+        to have. Raises UserError.
+        """
+        every = self._gathering.names(file)
+        if len(every) > claims.MOST:
+            about = {"entries": len(every), "most": claims.MOST}
+            raise user_error("fleet-too-many", about)
+        mine = self._gathering.keep(file, claims.kinds_of(cells))
+        for kind, key in sorted(every - mine)[:_STRANGE]:
+            left = {"code": "fleet-not-asked", "params": {"node": place.name}, "path": None,
+                    "kind": kind, "key": key}  # fmt: skip
+            self._told.put({"left": left})
+        return mine
 
     def _share(self, group: str, file: str) -> None:
         """Keep a bundle for the next cells of its group, whatever becomes of it in the state."""
@@ -306,36 +326,15 @@ class Fleet:
                 self._fresh.setdefault(group, deque(maxlen=_SHARED)).append(kept)
 
     @contextlib.contextmanager
-    def _merging(self) -> Iterator[None]:
-        """Bundles are merged as they come, beside the work; first those that came before this
-        process was killed. Raises UserError where they cannot be: then they stay for the next time.
-        """
-        for unit in self._state.pending:
-            self._came.put(unit)
+    def _merged(self) -> Iterator[None]:
+        """Bundles are merged as they come. Raises UserError where they cannot be."""
         self._before = list(self._state.pending.values()) if self._gathering.at_the_end else []
-        thread = _Thread(self._merge)
+        thread = self._merging.begin()
         try:
             yield
         finally:
-            self._came.put(None)
+            self._merging.end()
             self._tell_of(thread)
-
-    def _merge(self) -> None:
-        try:
-            while (unit := self._came.get()) is not None:
-                if not self._gathering.at_the_end:
-                    placed = self._gathering.take(self._state.pending[unit])
-                    self._state.merged(unit, placed)
-        except BaseException:
-            self._stop.set()
-            raise
-
-    def _finish(self) -> None:
-        """Write the bundle, where the place is one."""
-        if files := list(self._state.pending.values()):
-            self._gathering.write(files)
-            for unit in list(self._state.pending):
-                self._state.merged(unit)
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:
@@ -356,37 +355,27 @@ class Fleet:
     # Proving.
 
     def _prove(self, place: Place, cells: Sequence[Cell]) -> tuple[set[str], dict[str, str]]:
-        heard = Heard(place, cells, self._said)
+        proofs = Proofs(place, cells, self._state.done, self._said, self._proved)
         for cell in cells:
             self._say(cell.ident, state="proving", proved_on=place.name)
         try:
             request = self._unit(protocol.PROVE, place, cells)
             with self._answering():
-                result = place.target.run(place.node, request, heard, self._stop)
+                result = place.target.run(place.node, request, proofs, self._stop)
+                for row in result["variants"]:
+                    proofs.take(row)
         except BaseException as e:  # noqa: BLE001  # it is raised again
             for cell in cells:
-                self._say(cell.ident, state="warm")
+                if cell.ident not in proofs.done:
+                    self._say(cell.ident, state="warm")
             return self._unless_cancelled(e)
-        by_index = {cell.row["index"]: cell for cell in cells}
-        done, failures = set[str](), dict[str, str]()
-        for row in result["variants"]:
-            if row["index"] not in by_index:
-                continue
-            cell = by_index[row["index"]]
-            if row["problem"]:
-                failures[cell.ident] = heard.said(cell.ident)
-                continue
-            known = self._state.done[cell.ident]
-            known.proved_on, known.found = place.name, float(row["seconds"].get("warm", 0.0))
-            known.hits, known.misses = row["hits"], row["misses"]
-            known.rebuilt = row["rebuilt"]
-            known.proof = "proven" if row["good"] else "partly"
-            with self._lock:
-                self._state.proved(cell.ident, known)
-                self._as(self._rows[cell.ident], known)
-            self._say(cell.ident)
-            done.add(cell.ident)
-        return done, failures
+        return proofs.done, proofs.failed
+
+    def _proved(self, ident: str, how: Done) -> None:
+        with self._lock:
+            self._state.proved(ident, how)
+            self._as(self._rows[ident], how)
+        self._say(ident)
 
     def _result(self, begun: float) -> msg.FleetResult:
         rows = at_rest(self._rows.values())
@@ -398,17 +387,6 @@ class Fleet:
             "bytes": self._bytes, "seconds": time.monotonic() - begun, "cut": self._cut,
             "nodes": len(self._places), "into": self._params["into"], "state": self._state.folder,
         }  # fmt: skip
-
-
-class _Elsewhere:
-    """A proof is worth more on a node that did not compile it."""
-
-    def __init__(self, state: State, places: Sequence[Place]) -> None:
-        self._state, self._places = state, places
-
-    def prefers(self, cell: Cell, place: Place) -> bool:
-        known = self._state.done.get(cell.ident)
-        return known is None or known.node != place.name
 
 
 @contextlib.contextmanager

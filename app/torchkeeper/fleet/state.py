@@ -29,10 +29,15 @@ _BUNDLE = re.compile(r"[0-9a-f]{16}" + re.escape(SUFFIX))
 _MOST = 1 << 30
 
 
+#: Kind and key of an entry.
+Name = tuple[str, str]
+
+
 @dataclass
 class Done:
-    """A cell that was compiled. keys: the FX graphs that it looked up; unit: of the bundle that has
-    what was new; seconds: that it took. found, hits, misses, rebuilt, proved_on: of its proof.
+    """A cell that was compiled. keys: the entries that it looked up, of graphs the keys, of others
+    also their kinds (``key_of``); unit: of the bundle that has what was new; seconds: that it took.
+    found, hits, misses, rebuilt, proved_on: of its proof.
     """
 
     node: str
@@ -46,6 +51,17 @@ class Done:
     misses: int = 0
     rebuilt: int = 0
     proof: str = ""
+
+    @property
+    def named(self) -> frozenset[Name]:
+        """The entries that it looked up."""
+        parts = (key.rpartition(":") for key in self.keys)
+        return frozenset((kind or "fxgraph", key) for kind, _, key in parts)
+
+
+def key_of(kind: str, key: str) -> str:
+    """An entry, as ``Done.keys`` has it."""
+    return key if kind == "fxgraph" else f"{kind}:{key}"
 
 
 _LIKE = Done("", "")
@@ -85,8 +101,8 @@ class State:
         self.folder = folder
         self.done = dict[str, Done]()
         self.pending = dict[str, str]()
-        self.new = dict[str, frozenset[tuple[str, str]]]()
-        self.ours = dict[str, frozenset[tuple[str, str]]]()
+        self.new = dict[str, frozenset[Name]]()
+        self.ours = dict[str, frozenset[Name]]()
         self._handle: int | None = None
         self._journal: int | None = None
         # One thread merges while others hear what has come.
@@ -176,14 +192,14 @@ class State:
         return os.path.join(self.folder, _BUNDLES, f"{unit}{SUFFIX}")
 
     def came(
-        self, unit: str, cells: Mapping[str, Done], new: frozenset[tuple[str, str]], bundle: bool
+        self, unit: str, cells: Mapping[str, Done], new: frozenset[Name], bundle: bool
     ) -> None:
         """What a unit has done is here. Raises UserError where that cannot be kept."""
         told = {"came": unit, "cells": {name: asdict(one) for name, one in cells.items()},
                 "new": sorted(new), "bundle": bundle}  # fmt: skip
         self._keep(told)
 
-    def merged(self, unit: str, placed: frozenset[tuple[str, str]] = frozenset()) -> None:
+    def merged(self, unit: str, placed: frozenset[Name] = frozenset()) -> None:
         """Its entries are in the place, which did not have those that were placed, and its bundle
         is not needed any more.
         """
@@ -200,6 +216,10 @@ class State:
         with self._keeping, failing_as("place-unwritable", place=self.folder):
             assert self._journal is not None
             size = os.fstat(self._journal).st_size
+            if size + len(data) > _MOST:
+                why = f"It would have more than {_MOST >> 20} MiB"
+                file = os.path.join(self.folder, _JOURNAL)
+                raise user_error("fleet-journal-unreadable", {"file": file, "why": why})
             try:
                 while data:
                     data = data[os.write(self._journal, data) :]
@@ -211,7 +231,7 @@ class State:
             self._take(told)
 
 
-def _named(told: Any) -> frozenset[tuple[str, str]]:
+def _named(told: Any) -> frozenset[Name]:
     return frozenset((str(kind), str(key)) for kind, key in told)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -32,9 +33,11 @@ def at_rest(rows: Iterable[CellFinding]) -> list[CellFinding]:
 
 
 def where(row: CellFinding) -> str:
-    """The nodes that a cell is for."""
+    """What a cell is for: a kind of nodes; of a kernel that any node compiles, a GPU."""
     if row["kind"]:
         return kind_title(row["kind"])
+    if target := row.get("target"):
+        return target
     return "no node" if row["state"] == "impossible" else "any node"
 
 
@@ -48,6 +51,22 @@ def met(row: CellFinding, prove: bool) -> bool:
     find all is neither.
     """
     return row["state"] == "proven" or (not prove and row["state"] == "warm")
+
+
+def alike(rows: Iterable[CellFinding]) -> list[list[CellFinding]]:
+    """Cells with a problem, those together that have the same, for the same nodes, and log."""
+    found: dict[str, list[CellFinding]] = {}
+    for row in rows:
+        if problem := row.get("problem"):
+            which = json.dumps([problem, [*(row.get("log") or ())]], sort_keys=True, default=str)
+            found.setdefault(which, []).append(row)
+    return list(found.values())
+
+
+def together(rows: Sequence[CellFinding]) -> str:
+    """What some cells are called together."""
+    first = f"{rows[0]['recipe']}: {rows[0]['name']}"
+    return f"{first}, and {len(rows) - 1:,} more" if len(rows) > 1 else first
 
 
 def title(rows: Sequence[CellFinding], prove: bool) -> str:

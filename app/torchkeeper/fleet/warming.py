@@ -9,7 +9,8 @@ Then each cell is proven on a node that did not compile it, with what was gather
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import queue
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,10 +53,11 @@ def fleet(session: Session, params: msg.FleetParams, report: Report) -> msg.Flee
             state.read()
         else:
             ends.enter_context(state.held())
-        gathering = Gathering(params["into"], params.get("secrets"), session.secrets)
+        found = queue.SimpleQueue[Mapping[str, Any]]()
+        gathering = Gathering(params["into"], params.get("secrets"), session.secrets, found.put)
         ends.callback(gathering.close)
         scratch = ends.enter_context(temporary.folder("fleet"))
-        one = Fleet(params, places, state, gathering, scratch, report)
+        one = Fleet(params, places, state, gathering, found, scratch, report)
         return one.look() if params.get("dry") else one.warm()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from torchkeeper.client.engines import far, ferry, interpreters, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.placing.target import Heard, Lost, Node, Target, Unit
+from torchkeeper.placing.target import Heard, Lost, Node, Target, Unit, check_size
 from torchkeeper.stores.names import SUFFIX
 from torchkeeper.verdict.probed import Env
 
@@ -72,6 +72,7 @@ class Machines(Target):
                     params["output"] = made
                 result = converse(engine, unit.op, params, heard, stop)
                 if machine and made and result.get("size"):
+                    check_size(result["size"], unit.output)
                     ferry.fetch(made, unit.output, result["size"])
                 return result
         except UserError as e:

@@ -21,7 +21,7 @@ from torchkeeper.engine import batch, protocol
 from torchkeeper.engine.protocol import PROBE, Ends, WireError
 from torchkeeper.placing.ray_http import Server, Word
 from torchkeeper.placing.ray_job import Job
-from torchkeeper.placing.target import Answer, Heard, Lost, Node, Target, Unit
+from torchkeeper.placing.target import Answer, Heard, Lost, Node, Target, Unit, check_size
 from torchkeeper.stores import atomic
 from torchkeeper.verdict.probed import Env
 
@@ -190,6 +190,7 @@ def _told(node: Node, answer: Answer, end: Mapping[str, Any], last: Word, stoppe
 def _fetch(job: Job, node: Node, output: str, end: Mapping[str, Any], last: Word) -> None:
     """Have what a unit wrote here. Raises Lost and UserError."""
     digest, come, size = hashlib.sha256(), 0, end.get("size")
+    check_size(size if isinstance(size, int) else 0, output)
     with failing_as("output-unwritable", file=output), atomic.atomic_write(output) as file:
         for number in range(last.get("parts", 0)):
             data = job.part(last.get("of", 0), number)

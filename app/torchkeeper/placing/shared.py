@@ -22,7 +22,7 @@ from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import batch, protocol
-from torchkeeper.placing.target import Answer, Heard, Lost, Unit
+from torchkeeper.placing.target import Answer, Heard, Lost, Unit, check_size
 from torchkeeper.stores.atomic import atomic_write, remove
 from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
@@ -192,6 +192,7 @@ class Asked:
             raise user_error(error["code"], error.get("params", {}))
         if self._output and "sha256" in told:
             try:
+                check_size(os.path.getsize(self._output), self._unit.output)
                 _copy(self._output, self._unit.output)
                 whole = batch.digest(self._unit.output) == told["sha256"]
             except OSError as e:

@@ -5,6 +5,8 @@ asked, and how that is answered, is the protocol of engines, wherever it runs.
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -84,6 +86,23 @@ class Answer:
             self.told = message
         elif not why:  # to end for a finding would cut off what it does
             heard(message)
+
+
+#: Bytes of the bundle of a unit at most, and those that stay free on the disk.
+MOST_BYTES, _FREE = 64 << 30, 256 << 20
+
+
+def check_size(size: int, file: str) -> None:
+    """Before a bundle comes that is said to have so many bytes: whether a file of here takes it.
+    Raises UserError.
+    """
+    from torchkeeper.client.words import say
+    from torchkeeper.client.words.problems import user_error
+
+    room = min(shutil.disk_usage(os.path.dirname(file)).free - _FREE, MOST_BYTES)
+    if size > room:
+        about = {"size": say.size(size), "room": say.size(max(room, 0))}
+        raise user_error("fleet-too-large", about)
 
 
 class Target(ABC):

@@ -276,6 +276,8 @@ def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:
 
 #: Bytes of all rows of a result, which goes in one line with the rest (engine/protocol.py).
 _MOST_SENT = 600_000
+#: Entries that are named of a variant.
+_MADE = 1000
 
 
 def told_of(variant: Variant) -> WarmVariant:
@@ -315,6 +317,7 @@ def done_of(value: Any) -> Became:
         if why := proof.get("why"):
             told["why"] = line(why)
     return {
+        "made": [(line(kind), line(key)) for kind, key in value["made"][:_MADE]],
         "graphs": int(value["graphs"]),
         "hits": int(value["hits"]),
         "misses": int(value["misses"]),
@@ -333,10 +336,10 @@ def line(value: object) -> str:
 
 
 def fitting(rows: Iterable[Row], most: int = _MOST_SENT) -> list[Row]:
-    """Rows without logs, as many as fit a line; findings have told everything."""
+    """Rows without logs and keys, as many as fit a line; findings have told everything."""
     left, fit = most, list[Row]()
     for row in rows:
-        short = {name: value for name, value in row.items() if name != "log"}
+        short = {name: value for name, value in row.items() if name not in ("log", "made")}
         left -= len(json.dumps(short)) + 2
         if left < 0:
             break

@@ -108,8 +108,9 @@ def _one(torch: Any, variant: Variant, job: Request, tell: Tell) -> Done:
             work = _work_of(variant, wanted or "", tell)
             seconds, proof = _run(variant, work, job, tell)
         _check_counts(variant, work, counts := _counts(None, work))
-        device = wanted or ""
-        return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": 0}
+        device, made = wanted or "", work.made
+        return {**counts, "made": made, "seconds": seconds, "proof": proof, "device": device,
+                "threads": 0}  # fmt: skip
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
@@ -139,7 +140,18 @@ def _one(torch: Any, variant: Variant, job: Request, tell: Tell) -> Done:
             make_writable(_place())
             raise Problem("warm-failed", why=_UNWRITTEN)
         _check_counts(variant, work, counts)
-    return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
+        made = work.made if work.made or graphs.count else _autograd(graphs)
+    return {**counts, "made": made, "seconds": seconds, "proof": proof, "device": device,
+            "threads": threads}  # fmt: skip
+
+
+def _autograd(graphs: Graphs) -> list[tuple[str, str]]:
+    """AOTAutograd's entries, which hold their graphs themselves; of what was compiled only forward
+    there is none.
+    """
+    above = os.path.join(_place(), "aotautograd")
+    there = (key for key in graphs.autograd if os.path.exists(os.path.join(above, key)))
+    return [("aotautograd", key) for key in there]
 
 
 def _work_of(variant: Variant, device: str, tell: Tell) -> sources.Work:

@@ -79,8 +79,11 @@ class Proof(Found, total=False):
 
 
 class Done(Counts):
-    """What a variant came to. seconds: that compiling it took. device: its kind."""
+    """What a variant came to. seconds: that compiling it took. device: its kind. made: kind and key
+    of the entries that it looked for and that no graph names.
+    """
 
+    made: Sequence[tuple[str, str]]
     seconds: float
     proof: Proof | None
     device: str
@@ -88,8 +91,11 @@ class Done(Counts):
 
 
 class Became(Counted, total=False):
-    """What becomes of a variant, done or failed. log: its last lines, which only findings have."""
+    """What becomes of a variant, done or failed. log: its last lines, made: kind and key of entries
+    that it looked for and that no graph names; these only findings have.
+    """
 
+    made: Sequence[tuple[str, str]]
     seconds: float
     proof: Proof | None
     device: str

@@ -78,8 +78,11 @@ class _Variant(TypedDict):
 
 
 class VariantFinding(_Variant, total=False):
-    """A variant and what came of it; log: its last lines. A verification tells of several runs."""
+    """A variant and what came of it; log: its last lines. made: kind and key of entries that it
+    looked for and that no graph names. A verification tells of several runs.
+    """
 
+    made: Sequence[tuple[str, str]]
     recipe: str
     name: str
     source: str

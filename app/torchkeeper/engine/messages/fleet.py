@@ -39,7 +39,8 @@ class _Cell(TypedDict):
 
 class CellFinding(_Cell, total=False):
     """A cell, and what has become of it (``fleet.cells.STATES``). recipe, name, source: of its
-    variant; kind: of the nodes that it is for, "" where any will do. node: where it was, or is.
+    variant; kind: of the nodes that it is for, "" where any will do; target: of a kernel, the GPU.
+    node: where it was, or is.
     proved_on: where it was proven. seconds: that compiling took; found: with the gathered cache.
     graphs, hits, misses: of the proof, else of the compile; rebuilt: of the proof. there: the place
     had it before. log: its last lines, of what failed, of each node.
@@ -50,6 +51,7 @@ class CellFinding(_Cell, total=False):
     name: str
     source: str
     kind: str
+    target: str
     node: str
     proved_on: str
     seconds: float | None

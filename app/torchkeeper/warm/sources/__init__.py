@@ -28,8 +28,10 @@ class Work:
     for a source that FX graph counters say nothing of: looks whether what was compiled is found
     again. In a warm-up it is called after the steps; in a verification, in a fresh process, instead
     of them. counts: what the steps, once run, found that PyTorch in this process did not count.
+    made: kind and key of the entries that they looked for, where no graph tells.
     """
 
     steps: Sequence[Step]
     proof: Callable[[], Proof] | None = None
     counts: Counted = field(default_factory=Counted)
+    made: list[tuple[str, str]] = field(default_factory=list)

@@ -20,9 +20,11 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from torchkeeper.artifacts.aoti_eager import digest
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging
+from torchkeeper.stores.items import MARK
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.recipe import Variant
@@ -211,6 +213,11 @@ class _Operator:
             made.append({**one, "arg_order": at})
         return as_text(made)
 
+    @property
+    def key(self) -> str:
+        """Of its entry."""
+        return f"{self.overloaded}{MARK}{digest({'meta_info': self._described()})}"
+
     def compile(self) -> None:
         """Have PyTorch compile it if need be, and list it. Raises Problem("eager-failed")."""
         from torch._inductor import aoti_eager  # noqa: TID251
@@ -289,8 +296,10 @@ def make(variant: Variant, device: str, _: Any) -> Work:
     """
     operator = _Operator(variant, device)
     counts: Counted = {"hits": 0, "misses": 0}
+    made: list[tuple[str, str]] = []
 
     def warm() -> None:
+        made[:] = [("aoti_eager", operator.key)]
         kept = operator.kept()
         counts["hits" if kept else "misses"] += 1
         if not kept:
@@ -300,7 +309,7 @@ def make(variant: Variant, device: str, _: Any) -> Work:
         why = operator.runs() if operator.kept() else "it is not in PyTorch's list"
         return {"found": int(not why), "of": 1, "why": why}
 
-    return Work([Step(variant.name, warm)], prove, counts)
+    return Work([Step(variant.name, warm)], prove, counts, made)
 
 
 @contextlib.contextmanager

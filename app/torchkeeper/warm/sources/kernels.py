@@ -185,18 +185,19 @@ def make(variant: Variant, device: str, _: Any) -> Work:
     launches = [_launch(function, item, config, name) for config in _chosen(configs, item)]
     cache = folder(device)
     counts: Counted = {"hits": 0, "misses": 0}
+    made: list[tuple[str, str]] = []
 
     def warm(launch: _Launch) -> None:
-        missed = _compile(function, launch, target, cache, item)
+        missed = _compile(function, launch, target, cache, item, made)
         counts["misses" if missed else "hits"] += 1
 
     def prove() -> Proof:
-        missed = [_compile(function, launch, target, cache, item) for launch in launches]
+        missed = [_compile(function, launch, target, cache, item, []) for launch in launches]
         first = next((one for one in missed if one), "")
         return {"found": missed.count(""), "of": len(launches), "why": first}
 
     steps = [Step(launch.name, lambda launch=launch: warm(launch)) for launch in launches]  # type: ignore[misc]
-    return Work(steps, prove, counts)
+    return Work(steps, prove, counts, made)
 
 
 def folder(device: str) -> str:
@@ -298,8 +299,13 @@ def _launch(function: Any, item: Item, config: Mapping[str, object], kernel: str
     return _Launch(f"{function.__name__} for {where}" + (f", {told}" if told else ""), arguments)
 
 
-def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item) -> str:
-    """Have Triton compile it; returns why it was not there, or "". Raises Problem."""
+def _compile(
+    function: Any, launch: _Launch, target: Any, cache: str, item: Item,
+    keys: list[tuple[str, str]],
+) -> str:  # fmt: skip
+    """Have Triton compile it; returns why it was not there, or "". keys: gets the kind and key of
+    its entry. Raises Problem.
+    """
     about = {"kernel": item["kernel"], "target": f"{target.backend}:{target.arch}"}
     before = _marks(cache)
     try:
@@ -330,6 +336,7 @@ def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item
     digest = compiled.hash
     own = {digest, base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")}
     after = _marks(cache)
+    keys += [("triton", name) for name in sorted(after.keys() & own)]
     # Others may be compiling into the same cache: only what became of its own folder counts.
     if after.keys() & own and all(after.get(name) == before.get(name) for name in own):
         return ""

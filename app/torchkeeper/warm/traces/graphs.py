@@ -71,6 +71,7 @@ LOGGER = "torch.__trace"
 
 #: The name of a lookup's artifact, and how it ended.
 OUTCOME = re.compile(r"fx_graph_cache_(hit|miss|bypass)")
+_AUTOGRAD = frozenset({"aotautograd_cache_hit", "aotautograd_cache_miss"})
 # The payload is JSON of up to some 100 kB; a quotation mark inside one of its strings is escaped.
 _KEY = re.compile(r'"key":\s*"([a-z0-9]{1,80})"')
 _TAKEN = re.compile(r'"time_taken_ns":\s*(\d{1,18})')
@@ -231,6 +232,8 @@ class Graphs(logging.Handler):
         self._pid = os.getpid()
         self._compiles: dict[str, _Known] = {}
         self._told: dict[str, Graph] = {}
+        #: The keys of AOTAutograd's entries that were looked up.
+        self.autograd: dict[str, None] = {}
         #: When a graph was told last, in seconds as events have them.
         self._when: dict[str, float] = {}
         #: The name of the step under way, for graphs whose function has none.
@@ -265,8 +268,11 @@ class Graphs(logging.Handler):
             self._of(id_of(metadata)).function = str(start["stack"][-1]["name"])
         artifact = metadata.get("artifact")
         named = artifact.get("name") if isinstance(artifact, dict) else None
+        said = payload if isinstance(payload, str) else ""
         if outcome := OUTCOME.fullmatch(str(named)):
-            self._lookup(id_of(metadata), outcome[1], payload if isinstance(payload, str) else "")
+            self._lookup(id_of(metadata), outcome[1], said)
+        elif named in _AUTOGRAD and (key := _KEY.search(said)):
+            self.autograd[key[1]] = None
 
     def _of(self, compile_id: str) -> _Known:
         if compile_id not in self._compiles and len(self._compiles) >= _MOST_COMPILES:

@@ -33,6 +33,20 @@ WORDS: dict[str, Words] = {
         "It answered, and told of none of them.",
         "Look at its Torchkeeper and its Python; other nodes go on.",
     ),
+    "fleet-too-many": Words(
+        "Its bundle has more entries than a unit of cells makes.",
+        "It has {entries}; {most} are the most.",
+        "Look at that machine; other nodes go on.",
+    ),
+    "fleet-too-large": Words(
+        "Its bundle is too large to be taken.",
+        "It says that it has {size}; there is room for {room}.",
+        "Free some room, or look at what that machine makes; other nodes go on.",
+    ),
+    "fleet-not-asked": Words(
+        "{node} has sent it, though nobody asked for it.",
+        "A cell of these recipes makes no such entry.",
+    ),
     "fleet-unproven": Words(
         "It could not be proven on {nodes}.",
         "The log says why.",

@@ -1,0 +1,56 @@
+"""Bundles of nodes that go into the place as they come, beside the work; those that came before the
+process was killed go first. Where the place is a bundle, it is written once, at the end.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+from torchkeeper.fleet.threads import Thread
+
+if TYPE_CHECKING:
+    from torchkeeper.fleet.gathering import Gathering
+    from torchkeeper.fleet.state import State
+
+
+class Merging:
+    """The bundles that have come and are to be merged. stop: is set where that fails."""
+
+    def __init__(self, state: State, gathering: Gathering, stop: threading.Event) -> None:
+        self._state, self._gathering, self._stop = state, gathering, stop
+        #: The units that came; None at the end.
+        self._came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def begin(self) -> Thread:
+        """Merge what is there, and what comes. The thread raises UserError where it cannot be: then
+        it stays for the next time.
+        """
+        for unit in self._state.pending:
+            self._came.put(unit)
+        return Thread(self._merge)
+
+    def came(self, unit: str) -> None:
+        self._came.put(unit)
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        self._came.put(None)
+
+    def _merge(self) -> None:
+        try:
+            while (unit := self._came.get()) is not None:
+                if not self._gathering.at_the_end:
+                    placed = self._gathering.take(self._state.pending[unit])
+                    self._state.merged(unit, placed)
+        except BaseException:
+            self._stop.set()
+            raise
+
+    def finish(self) -> None:
+        """Write the bundle, where the place is one. Raises UserError."""
+        if files := list(self._state.pending.values()):
+            self._gathering.write(files)
+            for unit in list(self._state.pending):
+                self._state.merged(unit)
