@@ -20,13 +20,17 @@ class Heard:
     """What an engine says of the cells of a unit."""
 
     def __init__(
-        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None]
-    ) -> None:
-        """say: hears of each line of a cell."""
-        self._place, self._say = place, say
+        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None],
+        given: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:  # fmt: skip
+        """say: hears of each line of a cell. given: what others have compiled in this run, which
+        the unit has.
+        """
+        self._place, self._say, self._given = place, say, given
         self._by = {cell.row["index"]: cell.ident for cell in cells}
         self._done: dict[str, Mapping[str, Any]] = {}
         self._keys: dict[str, dict[str, None]] = {}
+        self._shared: dict[str, set[str]] = {}
         self._lines: dict[str, deque[str]] = {}
         self.failed: dict[str, str] = {}
 
@@ -38,6 +42,8 @@ class Heard:
             ident, key = self._by.get(told["graph"].get("variant")), told["graph"].get("key")
             if ident and key:
                 self._keys.setdefault(ident, {})[str(key)] = None
+                if told["graph"].get("outcome") == "hit" and ("fxgraph", key) in self._given:
+                    self._shared.setdefault(ident, set()).add(key)
         elif "log" in told:
             variant = told.get("variant")
             if ident := self._by.get(variant) if isinstance(variant, int) else None:
@@ -63,6 +69,7 @@ class Heard:
             ident: Done(
                 self._place.name, unit, float(one.get("seconds") or 0.0),
                 int(one.get("graphs") or 0), list(self._keys.get(ident, ())),
+                shared=len(self._shared.get(ident, ())),
             )
             for ident, one in self._done.items()
         }  # fmt: skip

@@ -6,10 +6,9 @@ import contextlib
 import os
 import queue
 import secrets
-import shutil
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +22,7 @@ from torchkeeper.fleet import cells as matrix
 from torchkeeper.fleet.cells import Cell, Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
+from torchkeeper.fleet.sharing import Shared
 from torchkeeper.fleet.state import Done, State
 from torchkeeper.fleet.working import Work
 from torchkeeper.placing.target import Lost, Unit
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks whether it is to end.
 _TURN = 0.2
+#: Seconds after which the place is looked at again for what others put there meanwhile, where that
+#: is shared, and after how many times as long as the last look took.
+_AGAIN, _RARELY = 30.0, 20
 #: What a request says of all that is compiled.
 _COMPILING = frozenset({"device", "threads", "portable", "limit_s", "only"})
+#: What came for whatever kind of node: each takes what fits.
+_ANY = "any"
 #: The states of cells that are to be compiled, or are being.
 _OPEN = frozenset({"waiting", "compiling"})
-#: Bundles of others that a unit begins with, of those that came last, where they are shared.
-_SHARED = 16
 
 
 class _Thread(threading.Thread):
@@ -72,18 +75,21 @@ class Fleet:
         self._gathering, self._scratch, self._report = gathering, scratch, report
         self._asked: Sequence[str | SentRecipe] = params.get("recipes") or [BUILTIN]
         self._stop = threading.Event()
-        #: The units that came and are to be merged; None at the end.
-        self._came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        #: The units that came and are to be merged, and the kind of node that those are for which
+        #: came in this run; None at the end.
+        self._came: queue.SimpleQueue[tuple[str, str | None] | None] = queue.SimpleQueue()
         self._before: list[str] = []
         self._told: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._lock, self._seeding = threading.Lock(), threading.Lock()
         self._rows: dict[str, msg.CellFinding] = {}
         self._seeds = dict[str, list[str]]()
-        #: Bundles that came in this run, by the group of their cells, for the next of that group.
-        self._fresh = dict[str, deque[str]]()
+        #: What came in this run, where it is shared.
+        self._shared = Shared(scratch, gathering.merge) if params.get("share") else None
+        #: What the place had when it was looked at last, and when it is looked at again.
+        self._had, self._look_at = frozenset[tuple[str, str]](), 0.0
         #: Cells that are neither waiting nor being compiled.
         self._over = set[str]()
-        self._entries = self._bytes = self._compiled = self._there = 0
+        self._entries = self._bytes = self._compiled = self._there = self._from_others = 0
         self._cut = False
         #: What recipes need, as a zip, and what a request says of them then.
         self._zip = os.path.join(scratch, "recipes.zip")
@@ -133,7 +139,8 @@ class Fleet:
                 self._gathering.names(file)
             except UserError:
                 self._state.drop(unit)
-        held = self._gathering.held() | frozenset(
+        self._had, self._look_at = self._gathering.held(), time.monotonic() + _AGAIN
+        held = self._had | frozenset(
             one for unit in self._state.pending for one in self._state.new.get(unit, ())
         )
         todo: list[Cell] = []
@@ -171,6 +178,7 @@ class Fleet:
         """What is known of a cell that was compiled, and maybe proven."""
         row["node"], row["seconds"], row["graphs"] = done.node, done.seconds, done.graphs
         row["state"] = done.proof or "warm"
+        row["shared"] = done.shared
         if done.proof:
             row["proved_on"], row["found"] = done.proved_on, done.found
             row["hits"], row["misses"], row["rebuilt"] = done.hits, done.misses, done.rebuilt
@@ -230,9 +238,14 @@ class Fleet:
         problem: Fault = {"code": "fleet-unproven", "params": {"nodes": ", ".join(why)}}
         self._say(cell.ident, state="partly", problem=problem, log=text.splitlines()[-LINES:])
 
-    def _unit(self, op: str, place: Place, cells: Sequence[Cell], output: str = "") -> Unit:
+    def _unit(
+        self, op: str, place: Place, cells: Sequence[Cell], output: str = "",
+        fresh: Sequence[str] = (),
+    ) -> Unit:  # fmt: skip
         params = {**self._about, "recipes": self._sent, "only": [x.row["index"] for x in cells]}
-        files: dict[str, str | Sequence[str]] = {"seeds": self._seeds_of(place, cells[0])}
+        files: dict[str, str | Sequence[str]] = {
+            "seeds": [*self._seeds_of(place, cells[0]), *fresh]
+        }
         if os.path.isfile(self._zip) and any(not isinstance(one, str) for one in self._asked):
             files["sent"] = self._zip
         if output:
@@ -240,9 +253,7 @@ class Fleet:
         return Unit(op, params, files, output)
 
     def _seeds_of(self, place: Place, cell: Cell) -> list[str]:
-        """Bundles of what the place has that cells for a kind of node can use, and of what others
-        of the group have compiled since, where that is shared.
-        """
+        """Bundles of what the place has that cells for a kind of node can use."""
         facts = place.node.facts if cell.kind else None
         with self._seeding:
             if cell.kind not in self._seeds:
@@ -251,19 +262,45 @@ class Fleet:
                 with _passing_over_nothing():
                     found += [file] if self._gathering.usable(facts, file) else []
                 self._seeds[cell.kind] = found
-        return [*self._seeds[cell.kind], *self._fresh.get(cell.group, ())]
+        return self._seeds[cell.kind]
+
+    def _others(self, kind: str) -> tuple[list[str], frozenset[tuple[str, str]]]:
+        """What others have compiled meanwhile for a kind of node, where that is shared: nodes of
+        this fleet, and whoever else fills the place.
+        """
+        if self._shared is None:
+            return [], frozenset()
+        with self._seeding:
+            if time.monotonic() >= self._look_at and not self._gathering.at_the_end:
+                self._look_again(self._shared)
+        files, names = self._shared.of(kind, self._stop)
+        more, of_any = self._shared.of(_ANY, self._stop)
+        return [*more, *files], of_any | names
+
+    def _look_again(self, shared: Shared) -> None:
+        begun = time.monotonic()
+        with self._lock:
+            known = self._had.union(*self._state.new.values())
+        file = os.path.join(self._scratch, f"{secrets.token_hex(8)}{SUFFIX}")
+        with contextlib.suppress(UserError):  # it is said where the next bundle is put there
+            if found := self._gathering.besides(known, file):
+                self._had |= found
+                shared.add(_ANY, file, found)
+        now = time.monotonic()
+        self._look_at = now + max(_AGAIN, _RARELY * (now - begun))
 
     # Compiling.
 
     def _fill(self, place: Place, cells: Sequence[Cell]) -> tuple[set[str], dict[str, str]]:
         unit = secrets.token_hex(8)
-        heard = Heard(place, cells, self._said)
+        fresh, given = self._others(cells[0].kind)
+        heard = Heard(place, cells, self._said, given)
         file = self._state.bundle(unit)
         for cell in cells:
             self._say(cell.ident, state="compiling", node=place.name)
         new: frozenset[tuple[str, str]] = frozenset()
         try:
-            request = self._unit(protocol.FILL, place, cells, file)
+            request = self._unit(protocol.FILL, place, cells, file, fresh)
             with self._answering():
                 result = place.target.run(place.node, request, heard, self._stop)
                 if result["new"]:
@@ -281,10 +318,12 @@ class Fleet:
                 self._state.came(unit, done, new, bool(new))
             self._entries += len(new)
             self._compiled += len(done)
+            self._from_others += sum(one.shared for one in done.values())
         if new:
             self._bytes += size
-            self._share(cells[0].group, file)
-            self._came.put(unit)
+            if self._shared:
+                self._shared.expect(cells[0].kind)
+            self._came.put((unit, cells[0].kind))
         for ident, one in done.items():
             with self._lock:
                 self._as(self._rows[ident], one)
@@ -294,21 +333,13 @@ class Fleet:
                 self._say(cell.ident, state="waiting")
         return set(done), heard.failed
 
-    def _share(self, group: str, file: str) -> None:
-        """Keep a bundle for the next cells of its group, whatever becomes of it in the state."""
-        if self._params.get("share"):
-            kept = os.path.join(self._scratch, os.path.basename(file))
-            shutil.copyfile(file, kept)
-            with self._lock:
-                self._fresh.setdefault(group, deque(maxlen=_SHARED)).append(kept)
-
     @contextlib.contextmanager
     def _merging(self) -> Iterator[None]:
         """Bundles are merged as they come, beside the work; first those that came before this
         process was killed. Raises UserError where they cannot be: then they stay for the next time.
         """
         for unit in self._state.pending:
-            self._came.put(unit)
+            self._came.put((unit, None))
         self._before = list(self._state.pending.values()) if self._gathering.at_the_end else []
         thread = _Thread(self._merge)
         try:
@@ -319,9 +350,14 @@ class Fleet:
 
     def _merge(self) -> None:
         try:
-            while (unit := self._came.get()) is not None:
+            while (came := self._came.get()) is not None:
+                unit, kind = came
+                file, placed = self._state.pending[unit], frozenset[tuple[str, str]]()
                 if not self._gathering.at_the_end:
-                    placed = self._gathering.take(self._state.pending[unit])
+                    placed = self._gathering.take(file)
+                if self._shared and kind is not None:
+                    self._shared.add(kind, file, self._state.new[unit])
+                if not self._gathering.at_the_end:
                     self._state.merged(unit, placed)
         except BaseException:
             self._stop.set()
@@ -395,7 +431,8 @@ class Fleet:
         return {
             "cells": len(rows), "states": {name: states[name] for name in matrix.STATES},
             "compiled": self._compiled, "there": self._there, "entries": self._entries,
-            "bytes": self._bytes, "seconds": time.monotonic() - begun, "cut": self._cut,
+            "bytes": self._bytes, "shared": self._from_others,
+            "seconds": time.monotonic() - begun, "cut": self._cut,
             "nodes": len(self._places), "into": self._params["into"], "state": self._state.folder,
         }  # fmt: skip
 

@@ -31,7 +31,8 @@ _MOST = 1 << 30
 @dataclass
 class Done:
     """A cell that was compiled. keys: the FX graphs that it looked up; unit: of the bundle that has
-    what was new; seconds: that it took. found, hits, misses, rebuilt, proved_on: of its proof.
+    what was new; seconds: that it took; shared: how many of its graphs others had compiled in
+    the same run. found, hits, misses, rebuilt, proved_on: of its proof.
     """
 
     node: str
@@ -45,6 +46,7 @@ class Done:
     misses: int = 0
     rebuilt: int = 0
     proof: str = ""
+    shared: int = 0
 
 
 _LIKE = Done("", "")
