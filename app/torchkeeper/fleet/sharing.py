@@ -2,12 +2,13 @@
 sent once. So that a unit begins with few of them, several are merged into one, and several of those
 again.
 
-PyTorch's own remote cache, of the compile jobs, is not used for it. Which of its switches is on is
-part of AOTAutograd's keys (``enable_remote_autograd_cache`` in ``save_config`` of
-torch/_functorch/config.py), so that programs without it would find nothing. What is found on the
-server is not written to the folder (``_lookup_graph`` in torch/_inductor/codecache.py), and would
-be missing from what is gathered; objects of the C++ compiler are on no server; and the address with
-its password would be in each entry (every variable TORCH* is).
+PyTorch's own remote cache, in the compile jobs, is not used for it (torch 2.13). The switch of FX
+graphs is in no key (``_cache_config_ignore_prefix`` in torch/_inductor/config.py), but that of
+AOTAutograd is in its keys (``save_config`` in _functorch/_aot_autograd/autograd_cache.py), so that
+programs without it would find nothing. A graph that is found on the server is not written to the
+folder (``_lookup_graph`` in _inductor/codecache.py), and would be missing from what is gathered. No
+server has the objects of the C++ compiler. And every entry would have the server's password, as it
+has every variable TORCH*.
 """
 
 from __future__ import annotations
