@@ -29,7 +29,7 @@ def test_a_script_warms_on_nodes_and_hears_of_each_cell(tmp_path: Path, torch_py
     def warm() -> torchkeeper.WarmedFleet:
         return torchkeeper.warm_fleet(
             recipe, on="local", into=tmp_path / "k", python=torch_python, state=tmp_path / "st",
-            report=tmp_path / "page.html", progress=heard.append,
+            report=tmp_path / "page.html", share=True, progress=heard.append,
         )  # fmt: skip
 
     first = warm()
@@ -38,6 +38,7 @@ def test_a_script_warms_on_nodes_and_hears_of_each_cell(tmp_path: Path, torch_py
     (cell,) = first.cells
     assert (cell.recipe, cell.state, cell.kind, cell.node) == ("kernels", "warm", "", "local")
     assert (cell.hits, cell.problem, cell.log, cell.there) == (None, None, (), False)
+    assert cell.shared == 0
     assert heard[-1].unit == "cells"
     assert "The one cell is warm" in (tmp_path / "page.html").read_text()
     second = warm()

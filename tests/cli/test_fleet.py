@@ -214,6 +214,7 @@ def test_what_is_wrong_with_the_words(tk: Tk, tmp_path: Path) -> None:
     into = tmp_path / "w"
     for words, said in (
         (["--prove"], "--prove needs --on"),
+        (["--share"], "--share needs --on"),
         (["--report", tmp_path / "r.html"], "--report needs --on"),
         (["--on", "ftp://x"], "is no target"),
         (["--on", "nogroup"], "nogroup"),

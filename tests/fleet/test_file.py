@@ -18,6 +18,7 @@ on = ["local", "ssh://gpu1"]
 into = "cache"
 also = ["redis://cache.local", "out.torchcache", "ssh://gpu1/srv/c"]
 prove = true
+share = true
 jobs = 2
 python = "venv/bin/python"
 state = "st"
@@ -43,7 +44,7 @@ def test_what_a_file_says_is_what_is_asked(tmp_path: Path) -> None:
     job = file.read(_written(tmp_path, GOOD))
     assert job.params == {
         "recipes": ["builtin"], "on": ["local", "ssh://gpu1"], "into": f"{tmp_path}/cache",
-        "prove": True, "slots": 2, "python": f"{tmp_path}/venv/bin/python",
+        "prove": True, "share": True, "slots": 2, "python": f"{tmp_path}/venv/bin/python",
         "state": f"{tmp_path}/st", "secrets": "leave", "device": "cpu", "threads": 4,
         "portable": True, "limit_s": 90.0,
     }  # fmt: skip
@@ -80,12 +81,13 @@ def test_the_example_has_no_fault_and_says_every_key(tmp_path: Path) -> None:
     [
         ('into = "cache"\n', "", 1, "“into” is missing"),
         ("prove = true", 'prove = "yes"', 5, "prove: expected true or false"),
-        ("jobs = 2", "jobs = 0", 6, "jobs: expected a whole number from 1"),
-        ("jobs", "job", 6, "did you mean “jobs”"),
+        ("share = true", "share = 1", 6, "share: expected true or false"),
+        ("jobs = 2", "jobs = 0", 7, "jobs: expected a whole number from 1"),
+        ("jobs", "job", 7, "did you mean “jobs”"),
         ('"local", ', "3, ", 2, "on[0]: expected a text"),
-        ("seconds = 90", "seconds = -1", 15, "compile.seconds: expected seconds above 0"),
-        ('"12h"', '"soon"', 17, "retention.after: expected an age"),
-        ('"without"', '"hide"', 10, "secrets: expected one of redact, without, allow"),
+        ("seconds = 90", "seconds = -1", 16, "compile.seconds: expected seconds above 0"),
+        ('"12h"', '"soon"', 18, "retention.after: expected an age"),
+        ('"without"', '"hide"', 11, "secrets: expected one of redact, without, allow"),
         ("redis://cache", "redis://:hush@cache", 4, "a password does not belong into a file"),
         ("on = [", "on = ", 2, "not TOML"),
     ],

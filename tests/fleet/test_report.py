@@ -66,8 +66,8 @@ def _told(rows: list[CellFinding]) -> Told:
         rows, [node],
         {
             "cells": len(rows), "states": dict(states), "compiled": 1, "there": 0, "entries": 3,
-            "bytes": 1000, "seconds": 4.0, "nodes": 1, "cut": False, "into": f"/c {STRANGE}",
-            "state": "/s",
+            "bytes": 1000, "shared": 5, "seconds": 4.0, "nodes": 1, "cut": False,
+            "into": f"/c {STRANGE}", "state": "/s",
         },
         True, 1_800_000_000.0, STRANGE, [STRANGE],
     )  # fmt: skip
@@ -79,7 +79,7 @@ def _every() -> list[CellFinding]:
     lacks = {"code": "fleet-lacks", "params": {"what": STRANGE}}
     return [
         _cell(1, "proven", proved_on="gpu2", found=1.0, hits=2, misses=0, rebuilt=0),
-        _cell(2, "warm"),
+        _cell(2, "warm", shared=5),
         _cell(3, "partly", proved_on="gpu2", found=5.0, hits=1, misses=1, rebuilt=1),
         _cell(4, "failed", problem=failed, log=lines),
         _cell(5, "impossible", kind="", problem=lacks),
@@ -97,6 +97,8 @@ def test_every_cell_is_there_with_its_state_and_why() -> None:
         assert STATE_WORDS[row["state"]] in said
     assert "1 of 6 cells is proven; 1 warm, 1 partly, 1 failed, 1 not possible, 1 not done" in said
     assert "10.0×" not in said
+    assert "graphs from other nodes" in said
+    assert "5 graphs from others" in said
     assert "It failed on" in said
     assert "No node has" in said
     assert "1 graph was compiled anew and 1 object was built anew in the proof." in said

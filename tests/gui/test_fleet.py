@@ -340,6 +340,7 @@ def test_of_a_fleet_that_has_ended_the_first_that_is_no_good_is_told(
     assert not page.cancel.isVisible()
     assert page.warning == "2 cells of the last fleet to be done again"
     assert told(job)[0] == "18 of 21 cells proven."
+    assert "4 graphs came from other nodes." in told(job)
     assert past_of(job).good is False
     window.following.show(job)
     settle(qtbot)
@@ -514,6 +515,8 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     (recipes / "bad.toml").write_text(BAD)
     dialog = window.flows.fleet.warm([str(recipes)])
     dialog.into.choose(str(bundle))
+    assert not dialog.share.isChecked()
+    dialog.share.setChecked(True)
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     click(qtbot, dialog.go)
     assert window.pages.current == "fleet"
@@ -535,6 +538,7 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     idle(qtbot, window)
     again = window.jobs.jobs[0]
     assert again is not job
+    assert job.asked["share"] is again.asked["share"] is True
     report = tmp_path / "report.html"
     qtbot.waitUntil(page.report.isVisible, timeout=PATIENCE)
     click(qtbot, page.report)

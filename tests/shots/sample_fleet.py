@@ -106,6 +106,6 @@ def fill(cells: Cells, *, over: bool) -> None:
 def result(cells: Cells, *, cut: bool = False) -> FleetResult:
     return {
         "cells": len(cells.rows), "states": dict(cells.counts), "compiled": 19, "there": 0,
-        "entries": 66, "bytes": 6_006_000, "seconds": 214.0, "nodes": 4, "cut": cut,
+        "entries": 66, "bytes": 6_006_000, "shared": 4, "seconds": 214.0, "nodes": 4, "cut": cut,
         "into": BUNDLE, "state": "/home/ada/.local/share/torchkeeper/fleets/1",
     }  # fmt: skip

@@ -41,6 +41,7 @@ class Cell:
         found: how long it took with what was gathered; None if it was not proven.
         hits: how many graphs the proof found; None if there was none.
         misses: how many graphs it did not find; None if there was none.
+        shared: how many of its graphs others had compiled in the same run.
         there: whether the place had it before.
         problem: why it is not what was asked for; None if nobody knows, or it is.
         log: the last lines that it printed where it failed.
@@ -56,6 +57,7 @@ class Cell:
     found: float | None
     hits: int | None
     misses: int | None
+    shared: int
     there: bool
     problem: Error | None
     log: tuple[str, ...]
@@ -93,10 +95,10 @@ class WarmedFleet:
 
 def warm_fleet(
     recipes: Name | Iterable[Name], *, on: str | Iterable[str], into: Name, prove: bool = False,
-    jobs_each: int | None = None, python: str | None = None, device: str | None = None,
-    threads: int | None = None, portable: bool = False, limit: timedelta | None = None,
-    secrets: Secrets = "refuse", state: Name | None = None, report: Name | None = None,
-    trust: bool = False, progress: OnProgress | None = None,
+    share: bool = False, jobs_each: int | None = None, python: str | None = None,
+    device: str | None = None, threads: int | None = None, portable: bool = False,
+    limit: timedelta | None = None, secrets: Secrets = "refuse", state: Name | None = None,
+    report: Name | None = None, trust: bool = False, progress: OnProgress | None = None,
 ) -> WarmedFleet:  # fmt: skip
     """Compile recipes on many machines into one place, as ``torchkeeper warm --on``. What is in the
     place is not compiled again, and after an interrupt the same call goes on. If a cell fails, this
@@ -106,6 +108,7 @@ def warm_fleet(
     on: "local", "ssh://host", groups of ``torchkeeper hosts``, or other targets.
     into: a folder, a bundle (``.torchcache``), ``redis://host`` or ``ssh://host/path``.
     prove: then run each cell on another node with only what was gathered.
+    share: hand what a node has compiled to the others of its kind while it goes.
     jobs_each: how many cells a node compiles at a time; by default one.
     python: the interpreter with torch on each node.
     device, threads, portable: as for ``Place.warm``.
@@ -124,8 +127,9 @@ def warm_fleet(
     targets = [os.fspath(one) for one in several_of(on)]
     params: FleetParams = {
         "recipes": wired, "on": targets, "into": named(os.path.expanduser(os.fspath(into))),
-        "prove": prove, "slots": jobs_each, "python": python, "secrets": told_secrets(secrets),
-        "device": device, "threads": threads, "portable": portable,
+        "prove": prove, "share": share, "slots": jobs_each, "python": python,
+        "secrets": told_secrets(secrets), "device": device,
+        "threads": threads, "portable": portable,
         "limit_s": None if limit is None else limit.total_seconds(),
     }  # fmt: skip
     if state is not None:
@@ -155,6 +159,6 @@ def _cell(row: CellFinding) -> Cell:
         row["recipe"], row["name"], row["kind"], row["state"], row.get("node", ""),
         row.get("proved_on", ""), row.get("seconds"), row.get("found"),
         row.get("hits") if proved else None, row.get("misses") if proved else None,
-        row.get("there", False), user_error(why["code"], why["params"]) if why else None,
-        tuple(row.get("log", ())),
+        row.get("shared", 0), row.get("there", False),
+        user_error(why["code"], why["params"]) if why else None, tuple(row.get("log", ())),
     )  # fmt: skip

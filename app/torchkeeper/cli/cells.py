@@ -112,22 +112,28 @@ def table(rows: Sequence[CellFinding], proves: bool) -> None:
     """A line for each cell."""
     several = len({row["recipe"] for row in rows}) > 1
     kinds = len({where(row) for row in rows}) > 1
+    shared = any(row.get("shared") for row in rows)
     head = [
         *(["RECIPE"] if several else []), "VARIANT", *(["FOR"] if kinds else []), "STATE",
-        "COMPILED ON", "SECONDS", *(["PROVEN ON", "FOUND", "HITS", "MISSES"] if proves else []),
+        "COMPILED ON", "SECONDS", *(["FROM OTHERS"] if shared else []),
+        *(["PROVEN ON", "FOUND", "HITS", "MISSES"] if proves else []),
     ]  # fmt: skip
     numbers = frozenset(
-        at for at, name in enumerate(head) if name in ("SECONDS", "FOUND", "HITS", "MISSES")
+        at
+        for at, name in enumerate(head)
+        if name in ("SECONDS", "FROM OTHERS", "FOUND", "HITS", "MISSES")
     )
-    output.table(head, [_line(row, several, kinds, proves) for row in rows], numbers)
+    output.table(head, [_line(row, several, kinds, shared, proves) for row in rows], numbers)
 
 
-def _line(row: CellFinding, several: bool, kinds: bool, proves: bool) -> list[str]:
+def _line(row: CellFinding, several: bool, kinds: bool, shared: bool, proves: bool) -> list[str]:
     line = [row["recipe"]] if several else []
     line.append(row["name"])
     if kinds:
         line.append(where(row))
     line += [STATE_WORDS[row["state"]], row.get("node") or "-", _took(row.get("seconds"))]
+    if shared:
+        line.append(f"{row.get('shared', 0):,}")
     if proves:
         line += [row.get("proved_on") or "-", _took(row.get("found"))]
         line += [f"{row[name]:,}" if name in row else "-" for name in ("hits", "misses")]

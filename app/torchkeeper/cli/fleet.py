@@ -61,6 +61,8 @@ def add_warm(command: argparse.ArgumentParser) -> None:
         "manifests of Jobs")  # fmt: skip
     output.flag(many, "--prove", "then run each variant on another node with only what the place "
                 "has, and measure; the exit status is 0 only if each finds all of it")  # fmt: skip
+    output.flag(many, "--share", "hand what a machine has compiled to the others of its kind while "
+                "it goes: a graph that two recipes have is compiled once")  # fmt: skip
     add("--report", metavar="FILE", type=looking.path, help="write what came of it to a page of "
         "HTML")  # fmt: skip
     signing.add_key(many, "--sign")
@@ -75,7 +77,7 @@ def warm(args: argparse.Namespace) -> int:
         return manifests.show(args, cluster)
     if args.on:
         return _on_many(args)
-    for name in ("prove", "report", "key", "state", "image", "secret"):
+    for name in ("prove", "share", "report", "key", "state", "image", "secret"):
         if getattr(args, name):
             option = "sign" if name == "key" else name
             raise output.misuse(f"--{option} needs --on.", "", f"A TARGET is {_ON}.")
@@ -89,7 +91,7 @@ def _on_many(args: argparse.Namespace) -> int:
         raise output.misuse("--profile is not for --on.", why, "Say it in the recipes.")
     params: FleetParams = {
         "on": args.on, "into": args.into, "python": args.env,
-        "slots": args.jobs, "prove": args.prove, "secrets": args.secrets,
+        "slots": args.jobs, "prove": args.prove, "share": args.share, "secrets": args.secrets,
     }  # fmt: skip
     params.update(cast("FleetParams", warming.ways(args)))
     if args.limit is not None:
@@ -158,8 +160,10 @@ def _said(told: Told) -> str:
     answer = told.result
     now = f"{answer['compiled']:,} compiled now" if answer["compiled"] else "nothing to compile"
     there = f", {answer['there']:,} there before" if answer["there"] else ""
-    took = say.seconds(answer["seconds"])
-    return f"{title(told.rows, told.prove)} in {printable(answer['into'])}: {now}{there}; {took}."
+    others = answer["shared"]
+    found = f", {say.count(others, 'graph', 'graphs')} from other nodes" if others else ""
+    took, place = say.seconds(answer["seconds"]), printable(answer["into"])
+    return f"{title(told.rows, told.prove)} in {place}: {now}{found}{there}; {took}."
 
 
 def _look(args: argparse.Namespace, job: Job) -> int:

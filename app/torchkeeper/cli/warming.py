@@ -55,6 +55,9 @@ examples:
   torchkeeper warm recipes/ --on ssh://gpu1 training --into model.torchcache --prove
       on many machines, each variant for each kind of GPU, into one bundle
 
+  torchkeeper warm recipes/ --on training --share --into redis://cache.local
+      what one machine has compiled is a hit for the others at once, and on the server
+
   crontab: a team's server is filled every night
       0 3 * * *  torchkeeper warm recipes --into cache --limit 900 --publish redis://cache.local
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.fleet import FleetParams
 
 _KEYS = (
-    "recipes", "on", "into", "also", "prove", "jobs", "python", "state", "report", "sign",
+    "recipes", "on", "into", "also", "prove", "share", "jobs", "python", "state", "report", "sign",
     "secrets", "compile", "retention",
 )  # fmt: skip
 _COMPILE = ("device", "threads", "portable", "seconds")
@@ -55,8 +55,9 @@ def faults(data: object) -> list[Fault]:
     for key in ("python", "state", "report", "sign"):
         if key in data:
             found.text(data[key], (key,))
-    if "prove" in data:
-        found.switch(data["prove"], ("prove",))
+    for key in ("prove", "share"):
+        if key in data:
+            found.switch(data[key], (key,))
     if "jobs" in data:
         found.whole(data["jobs"], ("jobs",), 1, MOST_JOBS)
     if "secrets" in data:
@@ -140,7 +141,7 @@ def read(path: str) -> Job:
     compiling = data.get("compile", {})
     params: FleetParams = {
         "recipes": recipes.wire(names), "on": _list(data["on"]), "into": place(data["into"]),
-        "prove": bool(data.get("prove")),
+        "prove": bool(data.get("prove")), "share": bool(data.get("share")),
         "secrets": _SECRETS[data["secrets"]] if "secrets" in data else None,
     }  # fmt: skip
     if "jobs" in data:

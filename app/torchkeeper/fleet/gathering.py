@@ -15,7 +15,7 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import COPY, EXPORT, KNOW, LIST, SECRET, TARGET
+from torchkeeper.engine.protocol import COPY, EXPORT, HOLD, KNOW, LIST, SECRET, TARGET
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Kind and key of an entry.
 Name = tuple[str, str]
+#: Entries that are named at a time.
+_HELD = 1000
 #: The problem of an export that would have been empty, or of a place that is not there yet.
 _NOTHING = frozenset({"place-missing", "nothing-to-export"})
 #: Findings that are told.
@@ -108,6 +110,22 @@ class Gathering:
             name = str(facts.get("executable") or facts["python"])
             self._engine.ask(KNOW, {"python": name, "env": facts})
             select = {"fits": True, "envs": [name]}
+        return self._export(select, file, facts)
+
+    def besides(self, known: Collection[Name], file: str) -> frozenset[Name]:
+        """Write what the place has besides what is known to a bundle; what that is. Raises
+        UserError.
+        """
+        rows: list[Any] = []
+        if self.there():
+            self._engine.ask(LIST, {"place": self.into}, rows)
+        new = [row for row in rows if (row["kind"], row["key"]) not in known]
+        for start in range(0, len(new), _HELD):
+            items = [(row["kind"], row["path"]) for row in new[start : start + _HELD]]
+            self._engine.ask(HOLD, {"items": items})
+        return _names(new) if new and self._export({"held": True}, file) else frozenset()
+
+    def _export(self, select: Mapping[str, object], file: str, facts: Env | None = None) -> bool:
         made, machine = file, far.machine_of(self.into)
         if machine:
             from torchkeeper.client.engines import ferry
@@ -138,6 +156,12 @@ class Gathering:
             with Engine() as here:
                 crossing.copy(asked, here.call, there, lambda _: None)
         return _names(rows)
+
+    def merge(self, files: Sequence[str], output: str) -> None:
+        """Write what some bundles of here hold to another. Raises UserError."""
+        first, *also = files
+        asked = {"place": first, "also": also, "output": output, "secrets": "allow"}
+        self._reader.ask(EXPORT, asked)
 
     def write(self, files: Sequence[str]) -> None:
         """Have the bundle hold what these do, besides what it holds. Raises UserError."""

@@ -22,10 +22,13 @@ class Heard:
     """What an engine says of the cells of a unit."""
 
     def __init__(
-        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None]
-    ) -> None:
-        """say: hears of each line of a cell."""
-        self._place, self._say = place, say
+        self, place: Place, cells: Sequence[Cell], say: Callable[[str, str], None],
+        given: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:  # fmt: skip
+        """say: hears of each line of a cell. given: what others have compiled in this run, which
+        the unit has.
+        """
+        self._place, self._say, self._given = place, say, given
         self._by = {cell.row["index"]: cell.ident for cell in cells}
         self._done: dict[str, Mapping[str, Any]] = {}
         #: How the lookups of graphs ended, and their keys, by the cell and their ids.
@@ -70,9 +73,15 @@ class Heard:
             ident: Done(
                 self._place.name, unit, float(one.get("seconds") or 0.0),
                 int(one.get("graphs") or 0), self._keys(ident, one.get("made") or ()),
+                shared=self._shared(ident),
             )
             for ident, one in self._done.items()
         }  # fmt: skip
+
+    def _shared(self, ident: str) -> int:
+        """How many graphs a cell found that others have compiled."""
+        found = {key for outcome, key in self._graphs.get(ident, {}).values() if outcome == "hit"}
+        return sum(("fxgraph", key) in self._given for key in found)
 
     def _keys(self, ident: str, made: Sequence[tuple[str, str]]) -> list[str]:
         """The entries that a cell looked up, and that there are then: of a bypass is none."""

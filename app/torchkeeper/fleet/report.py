@@ -106,6 +106,8 @@ def _tiles(told: Told) -> str:
     ]  # fmt: skip
     result = told.result
     now = say.count(result["entries"], "entry", "entries")
+    if others := result["shared"]:
+        tiles.append(f'<li class="tile"><b>{others:,}</b><span>graphs from other nodes</span></li>')
     tiles += [
         f'<li class="tile"><b>{result["compiled"]:,}</b><span>compiled now</span></li>',
         f'<li class="tile"><b>{result["there"]:,}</b><span>there before</span></li>',
@@ -162,11 +164,13 @@ def _cell(row: CellFinding, most: float) -> Iterable[str]:
     hits = f"{row.get('hits', 0):,} of {looked:,}" if looked else "–"
     bar = f'<span class="bar"><span style="width:{100 * (cold or 0.0) / most:.0f}%"></span></span>'
     known = "" if not row.get("there") else '<span class="note">there before</span>'
+    others = say.count(row.get("shared", 0), "graph", "graphs") if row.get("shared") else ""
+    others = f'<span class="note">{_text(others)} from others</span>' if others else ""
     yield (
         f"<tr><th scope=row>{_text(row['name'])}</th><td>{_text(where(row))}</td>"
         f'<td><span class="chip {state}">{STATE_WORDS[state]}</span>{known}</td>'
         f"<td>{_text(row.get('node') or '–')}</td>"
-        f"<td class=num>{_seconds(cold)}{bar if cold else ''}</td>"
+        f"<td class=num>{_seconds(cold)}{bar if cold else ''}{others}</td>"
         f"<td>{_text(row.get('proved_on') or '–')}</td><td class=num>{_seconds(found)}</td>"
         f"<td class=num>{hits}</td></tr>"
     )

@@ -6,10 +6,9 @@ import contextlib
 import os
 import queue
 import secrets
-import shutil
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +25,7 @@ from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
 from torchkeeper.fleet.merging import Merging
 from torchkeeper.fleet.proving import Elsewhere, Proofs
+from torchkeeper.fleet.sharing import Shared
 from torchkeeper.fleet.state import Done, Name, State
 from torchkeeper.fleet.threads import Thread
 from torchkeeper.fleet.told import at_rest
@@ -42,12 +42,15 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks whether it is to end.
 _TURN = 0.2
+#: Seconds after which the place is looked at again for what others put there meanwhile, where that
+#: is shared, and after how many times as long as the last look took.
+_AGAIN, _RARELY = 30.0, 20
 #: What a request says of all that is compiled.
 _COMPILING = frozenset({"device", "threads", "portable", "limit_s", "only"})
+#: What came for whatever kind of node: each takes what fits.
+_ANY = "any"
 #: The states of cells that are to be compiled, or are being.
 _OPEN = frozenset({"waiting", "compiling"})
-#: Bundles of others that a unit begins with, of those that came last, where they are shared.
-_SHARED = 16
 #: Entries of a bundle that are told one by one where nobody asked for them.
 _STRANGE = 100
 
@@ -64,7 +67,9 @@ class Fleet:
         self._gathering, self._scratch, self._report = gathering, scratch, report
         self._asked: Sequence[str | SentRecipe] = params.get("recipes") or [BUILTIN]
         self._stop = threading.Event()
-        self._merging = Merging(state, gathering, self._stop)
+        #: What came in this run, where it is shared.
+        self._shared = Shared(scratch, gathering.merge) if params.get("share") else None
+        self._merging = Merging(state, gathering, self._shared, self._stop)
         self._before: list[str] = []
         #: The entries that the place has, or will have once all is merged.
         self._held = frozenset[Name]()
@@ -72,11 +77,11 @@ class Fleet:
         self._lock, self._seeding = threading.Lock(), threading.Lock()
         self._rows: dict[str, msg.CellFinding] = {}
         self._seeds = dict[str, list[str]]()
-        #: Bundles that came in this run, by the group of their cells, for the next of that group.
-        self._fresh = dict[str, deque[str]]()
+        #: What the place had when it was looked at last, and when it is looked at again.
+        self._had, self._look_at = frozenset[Name](), 0.0
         #: Cells that are neither waiting nor being compiled.
         self._over = set[str]()
-        self._entries = self._bytes = self._compiled = self._there = 0
+        self._entries = self._bytes = self._compiled = self._there = self._from_others = 0
         self._cut = False
         #: What recipes need, as a zip, and what a request says of them then.
         self._zip = os.path.join(scratch, "recipes.zip")
@@ -126,7 +131,8 @@ class Fleet:
                 self._gathering.names(file)
             except UserError:
                 self._state.drop(unit)
-        self._held = self._gathering.held() | frozenset(
+        self._had, self._look_at = self._gathering.held(), time.monotonic() + _AGAIN
+        self._held = self._had | frozenset(
             one for unit in self._state.pending for one in self._state.new.get(unit, ())
         )
         todo: list[Cell] = []
@@ -167,6 +173,7 @@ class Fleet:
         """What is known of a cell that was compiled, and maybe proven."""
         row["node"], row["seconds"], row["graphs"] = done.node, done.seconds, done.graphs
         row["state"] = done.proof or "warm"
+        row["shared"] = done.shared
         if done.proof:
             row["proved_on"], row["found"] = done.proved_on, done.found
             row["hits"], row["misses"], row["rebuilt"] = done.hits, done.misses, done.rebuilt
@@ -226,11 +233,13 @@ class Fleet:
         self._say(cell.ident, state="partly", problem=problem, log=text.splitlines()[-LINES:])
 
     def _unit(
-        self, op: str, place: Place, cells: Sequence[Cell], output: str = "", **more: object
-    ) -> Unit:
+        self, op: str, place: Place, cells: Sequence[Cell], output: str = "",
+        fresh: Sequence[str] = (), **more: object,
+    ) -> Unit:  # fmt: skip
         only = [one.row["index"] for one in cells]
         params = {**self._about, "recipes": self._sent, "only": only, **more}
-        files: dict[str, str | Sequence[str]] = {"seeds": self._seeds_of(place, cells[0])}
+        seeds = [*self._seeds_of(place, cells[0]), *fresh]
+        files: dict[str, str | Sequence[str]] = {"seeds": seeds}
         if os.path.isfile(self._zip) and any(not isinstance(one, str) for one in self._asked):
             files["sent"] = self._zip
         if output:
@@ -238,9 +247,7 @@ class Fleet:
         return Unit(op, params, files, output)
 
     def _seeds_of(self, place: Place, cell: Cell) -> list[str]:
-        """Bundles of what the place has that cells for a kind of node can use, and of what others
-        of the group have compiled since, where that is shared.
-        """
+        """Bundles of what the place has that cells for a kind of node can use."""
         facts = place.node.facts if cell.kind else None
         with self._seeding:
             if cell.kind not in self._seeds:
@@ -249,19 +256,45 @@ class Fleet:
                 with _passing_over_nothing():
                     found += [file] if self._gathering.usable(facts, file) else []
                 self._seeds[cell.kind] = found
-        return [*self._seeds[cell.kind], *self._fresh.get(cell.group, ())]
+        return self._seeds[cell.kind]
+
+    def _others(self, kind: str) -> tuple[list[str], frozenset[Name]]:
+        """What others have compiled meanwhile for a kind of node, where that is shared: nodes of
+        this fleet, and whoever else fills the place.
+        """
+        if self._shared is None:
+            return [], frozenset()
+        with self._seeding:
+            if time.monotonic() >= self._look_at and not self._gathering.at_the_end:
+                self._look_again(self._shared)
+        files, names = self._shared.of(kind, self._stop)
+        more, of_any = self._shared.of(_ANY, self._stop)
+        return [*more, *files], of_any | names
+
+    def _look_again(self, shared: Shared) -> None:
+        begun = time.monotonic()
+        with self._lock:
+            known = self._had.union(*self._state.new.values())
+        file = os.path.join(self._scratch, f"{secrets.token_hex(8)}{SUFFIX}")
+        with contextlib.suppress(UserError):  # it is said where the next bundle is put there
+            if found := self._gathering.besides(known, file):
+                self._had |= found
+                shared.add(_ANY, file, found)
+        now = time.monotonic()
+        self._look_at = now + max(_AGAIN, _RARELY * (now - begun))
 
     # Compiling.
 
     def _fill(self, place: Place, cells: Sequence[Cell]) -> tuple[set[str], dict[str, str]]:
         unit = secrets.token_hex(8)
-        heard = Heard(place, cells, self._said)
+        fresh, given = self._others(cells[0].kind)
+        heard = Heard(place, cells, self._said, given)
         file = self._state.bundle(unit)
         for cell in cells:
             self._say(cell.ident, state="compiling", node=place.name)
         new = frozenset[Name]()
         try:
-            request = self._unit(protocol.FILL, place, cells, file, jobs=place.jobs)
+            request = self._unit(protocol.FILL, place, cells, file, fresh, jobs=place.jobs)
             with self._answering():
                 result = place.target.run(place.node, request, heard, self._stop)
                 if result["new"]:
@@ -272,7 +305,7 @@ class Fleet:
             return self._unless_cancelled(e)
         done = heard.done(unit)
         with self._lock:
-            unmet = claims.unmet(done, self._held | new)
+            unmet = claims.unmet(done, self._held | new | given)
         done = {ident: one for ident, one in done.items() if ident not in unmet}
         failed = {**heard.failed, **unmet}
         if unmet and not done:
@@ -286,10 +319,10 @@ class Fleet:
             self._held |= new
             self._entries += len(new)
             self._compiled += len(done)
+            self._from_others += sum(one.shared for one in done.values())
         if new:
             self._bytes += size
-            self._share(cells[0].group, file)
-            self._merging.came(unit)
+            self._merging.came(unit, cells[0].kind)
         else:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(file)
@@ -316,14 +349,6 @@ class Fleet:
                     "kind": kind, "key": key}  # fmt: skip
             self._told.put({"left": left})
         return mine
-
-    def _share(self, group: str, file: str) -> None:
-        """Keep a bundle for the next cells of its group, whatever becomes of it in the state."""
-        if self._params.get("share"):
-            kept = os.path.join(self._scratch, os.path.basename(file))
-            shutil.copyfile(file, kept)
-            with self._lock:
-                self._fresh.setdefault(group, deque(maxlen=_SHARED)).append(kept)
 
     @contextlib.contextmanager
     def _merged(self) -> Iterator[None]:
@@ -384,7 +409,8 @@ class Fleet:
         return {
             "cells": len(rows), "states": {name: states[name] for name in matrix.STATES},
             "compiled": self._compiled, "there": self._there, "entries": self._entries,
-            "bytes": self._bytes, "seconds": time.monotonic() - begun, "cut": self._cut,
+            "bytes": self._bytes, "shared": self._from_others,
+            "seconds": time.monotonic() - begun, "cut": self._cut,
             "nodes": len(self._places), "into": self._params["into"], "state": self._state.folder,
         }  # fmt: skip
 

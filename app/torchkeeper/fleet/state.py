@@ -36,8 +36,9 @@ Name = tuple[str, str]
 @dataclass
 class Done:
     """A cell that was compiled. keys: the entries that it looked up, of graphs the keys, of others
-    also their kinds (``key_of``); unit: of the bundle that has what was new; seconds: that it took.
-    found, hits, misses, rebuilt, proved_on: of its proof.
+    also their kinds (``key_of``); unit: of the bundle that has what was new; seconds: that it took;
+    shared: how many of its graphs others had compiled in that run. found, hits, misses, rebuilt,
+    proved_on: of its proof.
     """
 
     node: str
@@ -51,6 +52,7 @@ class Done:
     misses: int = 0
     rebuilt: int = 0
     proof: str = ""
+    shared: int = 0
 
     @property
     def named(self) -> frozenset[Name]:

@@ -62,6 +62,9 @@ def lines(result: FleetResult, place: str) -> list[str]:
                        place=where))  # fmt: skip
     else:
         said.append(tr("Nothing new was gathered into {place}.", place=where))
+    if shared := result["shared"]:
+        said.append(tr("{graphs} came from other nodes.",
+                       graphs=say.count(shared, "graph", "graphs")))  # fmt: skip
     if there := result["there"]:
         said.append(tr("{cells} had been done before.", cells=say.count(there, "cell", "cells")))
     return said

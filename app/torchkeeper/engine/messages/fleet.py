@@ -42,8 +42,9 @@ class CellFinding(_Cell, total=False):
     variant; kind: of the nodes that it is for, "" where any will do; target: of a kernel, the GPU.
     node: where it was, or is.
     proved_on: where it was proven. seconds: that compiling took; found: with the gathered cache.
-    graphs, hits, misses: of the proof, else of the compile; rebuilt: of the proof. there: the place
-    had it before. log: its last lines, of what failed, of each node.
+    graphs, hits, misses: of the proof, else of the compile; rebuilt: of the proof. shared: how many
+    graphs it found when it was compiled because others had compiled them in the same run. there:
+    the place had it before. log: its last lines, of what failed, of each node.
     """
 
     index: int
@@ -60,6 +61,7 @@ class CellFinding(_Cell, total=False):
     hits: int
     misses: int
     rebuilt: int
+    shared: int
     there: bool
     problem: Fault | None
     log: Sequence[str]
@@ -97,9 +99,10 @@ class NodesResult(TypedDict):
 
 class FleetParams(NodesParams, Compiling, total=False):
     """into: the place. state: the folder in which is kept what was done. prove: whether each cell
-    is proven. again: also what was proven only partly before. share: each unit begins with what
-    others have compiled of the same recipe since. dry: only what would be done. secrets: as of an
-    export, for a place that others may read. Passwords are told before (``secret``).
+    is proven. again: also what was proven only partly before. share: each unit also begins with
+    what others have compiled since for the same kind of node. dry: only what would be done.
+    secrets: as of an export, for a place that others may read. Passwords are told before
+    (``secret``).
     """
 
     into: str
@@ -113,7 +116,8 @@ class FleetParams(NodesParams, Compiling, total=False):
 
 class FleetResult(TypedDict):
     """Rows are the cells (CellFinding). states: how many are in each. compiled: how many were, now.
-    there: how many the place had. entries, bytes: what was gathered now. cut: it was cancelled.
+    there: how many the place had. entries, bytes: what was gathered now. shared: how many graphs
+    cells found now because others had compiled them. cut: it was cancelled.
     state: the folder in which is kept what was done.
     """
 
@@ -123,6 +127,7 @@ class FleetResult(TypedDict):
     there: int
     entries: int
     bytes: int
+    shared: int
     seconds: float
     nodes: int
     cut: bool

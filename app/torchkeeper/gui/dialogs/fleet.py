@@ -244,9 +244,10 @@ class FleetDialog(WorkDialog):
         on: Sequence[str] = (),
         into: str = "",
         prove: bool = True,
+        share: bool = False,
         python: str = "",
     ) -> None:
-        """recipes, on, into, prove, python: what to begin with."""
+        """recipes, on, into, prove, share, python: what to begin with."""
         super().__init__(parent, 880, "fleet", "recipe", "bundle")
         self.setWindowTitle(self.tr("Warm on several machines"))
         self._start = start
@@ -264,6 +265,10 @@ class FleetDialog(WorkDialog):
         self.prove.setAccessibleDescription(hint)
         self._hint = forms.label(hint, "muted", wrap=True)
         self._hint.setContentsMargins(forms.CHECK, 0, 0, 0)
+        self.share = QCheckBox(self.tr("S&hare as it goes: what one compiled, others find"))
+        self.share.setChecked(share)
+        hint = self.tr("A graph that two recipes have is compiled once for each kind of machine")
+        self.share.setToolTip(hint)
         self.slots = forms.Number(0, _SLOTS)
         self.slots.setSpecialValueText(self.tr("Default"))
         self.slots.setFixedHeight(forms.field_height())
@@ -302,7 +307,7 @@ class FleetDialog(WorkDialog):
         )
         forms.field(body, self.tr("Gather &into"), self.into, hint)
         forms.add(body, self.wrong, forms.GAP)
-        proof = forms.column(self.prove, self._hint, gap=4)
+        proof = forms.column(self.prove, self._hint, self.share, gap=4)
         proof.addStretch(1)
         several = forms.column()
         forms.field(several, self.tr("Cells at a ti&me"), self.slots)
@@ -334,7 +339,7 @@ class FleetDialog(WorkDialog):
         path, on = self.into.path, self.targets.chosen
         if path is None or not on:
             return
-        options: Asked = {"prove": self.prove.isChecked()}
+        options: Asked = {"prove": self.prove.isChecked(), "share": self.share.isChecked()}
         if slots := self.slots.value():
             options["slots"] = slots
         if python := self.python.text().strip():

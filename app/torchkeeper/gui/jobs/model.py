@@ -74,7 +74,8 @@ class Asked(TypedDict, total=False):
     out, each as its recipe and its name. paths: of the recipes, as they were read; before: for each
     what it is called, and how many of its variants are left out. also: those of the purges begun
     with it that are done. command: of a program. new: whether the place was not listed before. on:
-    the targets of a fleet; prove: whether its cells are proven; slots: of each node.
+    the targets of a fleet; prove: whether its cells are proven; share: whether its nodes have what
+    others have compiled; slots: of each node.
     """
 
     device: str | None
@@ -103,6 +104,7 @@ class Asked(TypedDict, total=False):
     new: bool
     on: Sequence[str]
     prove: bool
+    share: bool
     slots: int | None
 
 

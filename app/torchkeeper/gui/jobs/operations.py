@@ -113,13 +113,13 @@ class Operations(QObject):
         self, recipes: Sequence[str], on: Sequence[str], into: str, options: Asked,
         again: bool = False, here: str | None = None,
     ) -> Job:  # fmt: skip
-        """Warm recipes on several machines into one place. on: the targets. options: prove, slots,
-        and python: that of each node. again: also what was proven only in part. here: the
+        """Warm recipes on several machines into one place. on: the targets. options: prove, share,
+        slots, and python: that of each node. again: also what was proven only in part. here: the
         interpreter of this machine, where no other is named.
         """
         params: FleetParams = {"on": on, "into": into, "again": again}
         params["prove"], params["slots"] = bool(options.get("prove")), options.get("slots")
-        params["python"] = options.get("python")
+        params["python"], params["share"] = options.get("python"), bool(options.get("share"))
 
         def steps(job: Job, ask: Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")

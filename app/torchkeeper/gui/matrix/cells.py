@@ -251,6 +251,8 @@ def told(cell: CellFinding) -> str:
         text = _tr("Compiled on {}") if state != COMPILING else _tr("Compiling on {}")
         parts = [text.format(node)]
         parts += [say.seconds(cold)] if is_time(cold) and cold else []
+        if shared := cell.get("shared"):
+            parts.append(_tr("{} from other nodes").format(say.count(shared, "graph", "graphs")))
         parts += [_tr("was in the place before")] if cell.get("there") else []
         lines.append(" · ".join(parts))
     if proved := printable(cell.get("proved_on", ""), _TEXT):

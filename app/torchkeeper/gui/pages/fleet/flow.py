@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: What the last fleet was asked for, and where the last report went.
 _RECIPES, _ON, _INTO, _PROVE = "fleet/recipes", "fleet/on", "fleet/into", "fleet/prove"
+_SHARE = "fleet/share"
 _PYTHON, _REPORTED_TO = "fleet/python", "fleet/reports"
 
 
@@ -54,7 +55,8 @@ class FleetFlows(QObject):
         dialog = FleetDialog(
             context.window, context.engines, self.targets, context.places.places, self._start,
             recipes=recipes or _texts(kept, _RECIPES), on=on or _texts(kept, _ON), into=into,
-            prove=str(kept.value(_PROVE, "true")) == "true", python=str(kept.value(_PYTHON) or ""),
+            prove=str(kept.value(_PROVE, "true")) == "true",
+            share=str(kept.value(_SHARE, "false")) == "true", python=str(kept.value(_PYTHON) or ""),
         )  # fmt: skip
         dialog.begun.connect(lambda _: context.pages.go("fleet"))
         self._show(dialog)
@@ -72,6 +74,7 @@ class FleetFlows(QObject):
             kept.setValue(name, value)
         kept.setValue(_PYTHON, options.get("python", ""))
         kept.setValue(_PROVE, "true" if options.get("prove") else "false")
+        kept.setValue(_SHARE, "true" if options.get("share") else "false")
         return self._begin(recipes, on, into, options)
 
     def _begin(
