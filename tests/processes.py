@@ -1,11 +1,17 @@
-"""Processes that use a folder, for the tests of what that does to a purge."""
+"""Processes that tests look at: of what they use, and where their settings come from."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+#: Starts a process in a folder, with more variables; its id.
+Start = Callable[..., int]
 _WAIT = "import sys; f = [open(p) for p in sys.argv[1:]]; print('ready', flush=True); input()"
 
 
@@ -24,3 +30,27 @@ def end(one: subprocess.Popen[str]) -> None:
     """End it; twice does no harm."""
     one.kill()
     one.communicate()
+
+
+@contextlib.contextmanager
+def starting(without: tuple[str, ...] = ()) -> Iterator[Start]:
+    """Starts processes that say a line once they are ready, and ends them. without: how variables
+    of ours begin that they do not have.
+    """
+    made: list[subprocess.Popen[str]] = []
+
+    def run(*argv: object, cwd: Path | None = None, **env: str) -> int:
+        ours = {name: x for name, x in os.environ.items() if not name.startswith(without)}
+        one = subprocess.Popen(
+            [*map(str, argv)], env={**ours, **env}, cwd=cwd, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        made.append(one)
+        assert one.stdout
+        assert one.stdout.readline() == "ready\n"
+        return one.pid
+
+    yield run
+    for one in made:
+        os.killpg(one.pid, signal.SIGKILL)
+        one.communicate()

@@ -203,8 +203,10 @@ def test_recipes_are_warmed(example: Scripts, torch_python: str, header_folder: 
         assert len(place.entries("kind:fxgraph")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_many_machines_are_warmed(example: Scripts, torch_python: str) -> None:
+    """Every day: the same by another script, in test_fleet.py."""
     recipes = example.folder / "recipes"
     recipes.mkdir()
     shutil.copy(DATA / "recipe_kernels.py", recipes)

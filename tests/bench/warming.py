@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.bench import measure
 from tests.bench.measure import Figure
+from tests.warm.bare import PLAIN
 
 OVERHEAD = 1.05
 
@@ -58,24 +59,6 @@ for batch in (4, 8, 16):
             torch.compile(model)(torch.rand(batch, 64, dtype=dtype))
 print(torch._dynamo.utils.counters["inductor"]["fxgraph_cache_miss"])
 """
-BUILTIN = """
-import torch
-from torch import nn
-@torch.compile
-def sin_matmul(x, y): return x.sin() @ y
-class MLP(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = nn.Linear(64, 128); self.down = nn.Linear(128, 64); self.norm = nn.LayerNorm(64)
-    def forward(self, x): return self.norm(self.down(nn.functional.gelu(self.up(x))) + x)
-torch.manual_seed(0)
-sin_matmul(torch.rand(100, 100), torch.rand(100, 100))
-mlp = torch.compile(MLP())
-for batch in (8, 16): mlp(torch.rand(batch, 64)).sum().backward()
-block = torch.compile(nn.TransformerEncoderLayer(64, 4, batch_first=True, dropout=0.0))
-block(torch.rand(2, 16, 64)).sum().backward()
-print(torch._dynamo.utils.counters["inductor"]["fxgraph_cache_miss"])
-"""
 #: How many graphs each compiles.
 _GRAPHS = {"builtin": 7, "matrix": 6}
 
@@ -102,7 +85,7 @@ def figures(scratch: Path, python: str, times: int = 3) -> list[Figure]:
     recipe.write_text(RECIPE)
     ours = [sys.executable, "-m", "torchkeeper", "warm", "--into", "{cache}", "--env", python]
     commands = {
-        "bare builtin": [python, "-c", BUILTIN],
+        "bare builtin": [python, "-c", PLAIN],
         "our builtin": ours,
         "bare matrix": [python, "-c", MATRIX, str(scratch)],
         "our matrix": [*ours, str(recipe)],

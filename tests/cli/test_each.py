@@ -30,9 +30,12 @@ def server(machine: Path, fixture_cache: Path, kernels: Path) -> Path:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> dict[str, str]:
-    """The variables of a machine where nothing is yet."""
-    home = tmp_path / "home"
+def bare(home: Path) -> dict[str, str]:
+    """The variables of a machine where nothing is yet. All tests of a process have its home at the
+    same path: what a torch says of itself, which takes seconds, is kept by that too.
+    """
+    home = home.with_name("bare-home")
+    shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
     names = {one[1:].partition("/")[0] for x in known.CACHES for one in x.homes if one[0] == "$"}
     unset = dict.fromkeys([*names, "TRITON_CACHE_DIR", "TRITON_HOME"], "")
@@ -40,6 +43,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
         **unset, "HOME": str(home), "DG_JIT_CACHE_DIR": str(home / "dg"),
         "FLASHINFER_WORKSPACE_BASE": str(home / "work"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"),
+        "VLLM_CACHE_ROOT": str(home / "models"),
     }  # fmt: skip
 
 
@@ -147,10 +151,9 @@ def test_what_vllm_keeps_goes_to_its_own_folder(
     asked = "export", keys, server / "deep_gemm", "-o", bundle, "--allow-secrets", "--json"
     ran = tk(*asked)
     assert ran.code == 0, ran
-    env = {**bare, "VLLM_CACHE_ROOT": f"{bare['HOME']}/models"}
-    dry = tk("import", bundle, "--into-each", "--dry-run", **env)
+    dry = tk("import", bundle, "--into-each", "--dry-run", **bare)
     assert f"{bare['HOME']}/models/torch_compile_cache (VLLM_CACHE_ROOT, " in dry.out
-    assert tk("import", bundle, "--into-each", "--trust", **env).code == 0
+    assert tk("import", bundle, "--into-each", "--trust", **bare).code == 0
     assert snapshot(Path(bare["HOME"]) / "models/torch_compile_cache").keys() >= {
         f"{made.name}/{rank}/backbone/cache_key_factors.json" for rank in ("rank_0_0", "rank_1_0")
     }

@@ -512,6 +512,8 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
     window = open_window()
     page, bundle = page_of(window), tmp_path / "all.torchcache"
+    # One that is good and one that fails: more would be the same (tests/fleet has 24).
+    (recipes / "add.toml").write_text(ADD.replace('"cuda:80", ', "").replace(", 128]", "]"))
     (recipes / "bad.toml").write_text(BAD)
     dialog = window.flows.fleet.warm([str(recipes)])
     dialog.into.choose(str(bundle))
@@ -524,7 +526,7 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     idle(qtbot, window)
     job = window.jobs.jobs[0]
     assert job.state is State.DONE, job.error
-    assert job.cells.counts[PROVEN] == 4, job.cells.rows
+    assert job.cells.counts[PROVEN] == 1, job.cells.rows
     assert job.cells.counts[FAILED] == 1
     assert bundle.is_file()
     settle(qtbot)
@@ -546,19 +548,19 @@ def test_a_fleet_of_this_machine_warms_a_bundle_and_proves_it(
     asking.selectFile(str(report))
     asking.accept()
     qtbot.waitUntil(report.is_file, timeout=PATIENCE)
-    assert "All 5 cells are proven" in report.read_text()
+    assert "All 2 cells are proven" in report.read_text()
     result: FleetResult = again.result
     assert again.fruit == str(bundle)
     assert past_of(again).bundle
-    assert again.cells.counts[PROVEN] == 5, again.cells.rows
+    assert again.cells.counts[PROVEN] == 2, again.cells.rows
     assert again.good
-    qtbot.waitUntil(lambda: page.name.text() == "Warm and proven: 5 cells", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.name.text() == "Warm and proven: 2 cells", timeout=PATIENCE)
     assert not page.redo.isVisible()
     assert result["cut"] is False
     click(qtbot, page.open)
     qtbot.waitUntil(lambda: window.place == str(bundle), timeout=PATIENCE)
     idle(qtbot, window)
-    assert window.entries.rowCount() == 5
+    assert window.entries.rowCount() == 2
     assert any(place.path == str(bundle) and place.bundle for place in window.places.places)
 
 

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.processes import Start, starting
 from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -41,29 +42,12 @@ with open(sys.argv[1], "rb") as file:
     held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 """
 
-Start = Callable[..., int]
-
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
     """Starts a process that says a line once it is ready, with no settings but those given."""
-    made: list[subprocess.Popen[str]] = []
-
-    def run(*argv: object, cwd: Path | None = None, **env: str) -> int:
-        plain = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
-        one = subprocess.Popen(
-            [*map(str, argv)], env={**plain, **env}, cwd=cwd, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        made.append(one)
-        assert one.stdout
-        assert one.stdout.readline() == "ready\n"
-        return one.pid
-
-    yield run
-    for one in made:
-        os.killpg(one.pid, signal.SIGKILL)
-        one.communicate()
+    with starting(without=("TORCH", "TRITON")) as started:
+        yield started
 
 
 class Heard(Report):

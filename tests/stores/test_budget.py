@@ -10,11 +10,12 @@ import resource
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pytest
 
 from tests.stores.building import filling
+from tests.stores.folders.test_index import CountingReader
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.layout import payload_name
@@ -29,7 +30,7 @@ from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import File
-from torchkeeper.stores.reader import BASE, BATCH_ITEMS, Budget, Reader, Reading, present
+from torchkeeper.stores.reader import BASE, BATCH_ITEMS, Budget, Reader, present
 from torchkeeper.stores.store import Store
 
 #: A tuple that holds itself 2 to the power of 60 times, as a key whose hash has to be found.
@@ -64,26 +65,6 @@ class Counted(Folder):
         """As Folder.open."""
         self.opened[file.path] += 1
         return super().open(file)
-
-
-class Asked(Reader):
-    """A reader that counts how often it is asked, and of how many entries."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = self.times = 0
-
-    def facts(
-        self,
-        readings: list[Reading],
-        report: Report,
-        full: bool = False,
-        budget: Budget | None = None,
-    ) -> list[Any]:
-        """As Reader.facts."""
-        self.asked += len(readings)
-        self.times += bool(readings)
-        return super().facts(readings, report, full, budget)
 
 
 @contextlib.contextmanager
@@ -223,7 +204,7 @@ def test_very_many_small_entries_are_listed_and_not_all_read(
 def test_what_is_too_short_for_its_kind_is_neither_opened_nor_kept_nor_given_to_a_reader(
     session: Session, tmp_path: Path, place: str
 ) -> None:
-    session.reader = reader = Asked()
+    session.reader = reader = CountingReader()
     with many(tmp_path, place, 200, b"x") as store:
         found = looked(session, store)
         again = looked(session, store)
@@ -241,7 +222,7 @@ def test_what_is_too_short_for_its_kind_is_neither_opened_nor_kept_nor_given_to_
 def test_a_reader_is_asked_of_many_small_entries_at_once(
     session: Session, tmp_path: Path, place: str
 ) -> None:
-    session.reader = reader = Asked()
+    session.reader = reader = CountingReader()
     with many(tmp_path, place, 200, TEXT) as store:
         looked(session, store)
     assert reader.asked == 200

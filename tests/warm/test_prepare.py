@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import following, prepare, processes, supervise
+from torchkeeper.warm import prepare, supervise
 
 APP = Path(torchkeeper.__file__).resolve().parent
 #: A torch that lacks all but what is looked at before anything is built.
@@ -58,23 +57,7 @@ inductor.codecache = codecache = put(
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The process ids of what prepares; none may leave anything running."""
-    pids: list[int] = []
-    launch = following.launch
-
-    def spied(*arguments: Any) -> Any:
-        process = launch(*arguments)
-        pids.append(process.pid)
-        return process
-
-    monkeypatch.setattr(following, "launch", spied)
-    yield pids
-    assert [processes.family(pid) for pid in pids] == [set()] * len(pids)
-
-
-@pytest.fixture
-def stand_in(fake_torch: Any, started: list[int], monkeypatch: pytest.MonkeyPatch) -> Any:
+def stand_in(fake_torch: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Puts ``TORCH`` in the way, with more source after it."""
     monkeypatch.setenv("LOGNAME", "somebody")
     return lambda more="": fake_torch(TORCH + more)
@@ -92,10 +75,10 @@ def problem_of(params: Any, report: Recorder | None = None) -> Problem:
         ({"into": ""}, "into"), ({"into": "a\0b"}, "into"), ({"limit_s": 0}, "limit_s"),
     ],
 )  # fmt: skip
-def test_wrong_requests(params: dict[str, Any], field: str, started: list[int]) -> None:
+def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> None:
     problem = problem_of(params)
     assert (problem.code, problem.params) == ("bad-request", {"field": field})
-    assert started == []
+    assert jobs == []
 
 
 @pytest.mark.parametrize(
@@ -132,12 +115,12 @@ def test_the_environment_is_that_of_the_programs(monkeypatch: pytest.MonkeyPatch
     }  # fmt: skip
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path, started: list[int]) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, jobs: list[int]) -> None:
     (tmp_path / "file").touch()
     for into in (tmp_path / "file", tmp_path / "file" / "below"):
         problem = problem_of({"into": str(into)})
         assert (problem.code, problem.params["place"]) == ("place-unwritable", str(into))
-    assert started == []
+    assert jobs == []
 
 
 @pytest.mark.parametrize(
@@ -233,7 +216,7 @@ def test_a_header_that_the_compiler_refuses_does_not_stay(
 
 
 @pytest.mark.parametrize("how", ["cancel", "kill"])
-def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, started: Any) -> None:
+def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, jobs: Any) -> None:
     stand_in(f"STEM = {STEM!r}\n" + HALF)
     headers = tmp_path / "torchinductor_somebody" / "precompiled_headers"
     headers.mkdir(parents=True)
@@ -245,7 +228,7 @@ def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, sta
             return False
         assert (headers / f"{STEM}.h.gch").exists()
         if how == "kill":
-            os.kill(started[0], signal.SIGKILL)
+            os.kill(jobs[0], signal.SIGKILL)
         return how == "cancel"
 
     report = Recorder(when=at_it)
@@ -270,7 +253,7 @@ def test_what_a_dead_engine_left_is_removed_first(stand_in: Any, tmp_path: Path)
     assert [swept["count"] for swept in report.all("swept")] == [2]
 
 
-def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path, started: list[int]) -> None:
+def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path, jobs: list[int]) -> None:
     fake_torch("import time; time.sleep(60)")
     problem = problem_of({"into": str(tmp_path), "limit_s": 0.3})
     assert (problem.code, problem.params) == ("prepare-timeout", {"limit_s": 0.3})
@@ -313,7 +296,7 @@ def judged(python: str, place: Path, **more: str) -> dict[str, Any]:
 @pytest.mark.torch
 @pytest.mark.slow
 def test_programs_build_no_header_afterwards(
-    place: Path, temporary: Path, torch_python: str, started: list[int]
+    place: Path, temporary: Path, torch_python: str, jobs: list[int]
 ) -> None:
     result = prepare.prepare({"into": str(temporary)}, Recorder())
     assert (result["built"], result["there"], result["user"]) == (1, 0, None)
@@ -341,7 +324,7 @@ def test_programs_build_no_header_afterwards(
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_same_header_for_every_kind_of_graph(
-    temporary: Path, torch_python: str, tmp_path: Path, started: list[int]
+    temporary: Path, torch_python: str, tmp_path: Path, jobs: list[int]
 ) -> None:
     """Static and dynamic shapes, training, low precision, autotuned templates; and where the
     wrapper is in C++, its own.
@@ -370,7 +353,7 @@ def test_the_same_header_for_every_kind_of_graph(
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_a_real_build_that_is_cancelled(temporary: Path, started: list[int]) -> None:
+def test_a_real_build_that_is_cancelled(temporary: Path, jobs: list[int]) -> None:
     """g++ is at work on the header; then the next one builds it."""
     seen: list[float] = []
 
@@ -389,7 +372,7 @@ def test_a_real_build_that_is_cancelled(temporary: Path, started: list[int]) -> 
 @pytest.mark.torch
 @pytest.mark.slow
 def test_another_users_programs(
-    temporary: Path, torch_python: str, tmp_path: Path, started: list[int]
+    temporary: Path, torch_python: str, tmp_path: Path, jobs: list[int]
 ) -> None:
     into = temporary / "torchinductor_some_body"
     result = prepare.prepare({"into": str(into)}, Recorder())
@@ -405,7 +388,7 @@ def test_another_users_programs(
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_compiler_that_knows_less_than_the_cpu(
-    temporary: Path, torch_python: str, tmp_path: Path, started: list[int],
+    temporary: Path, torch_python: str, tmp_path: Path, jobs: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """As with an old g++ on a new CPU: PyTorch takes a lesser set of instructions then."""

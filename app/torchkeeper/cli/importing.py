@@ -247,30 +247,17 @@ def _placed(
     manifests: dict[str, str],
 ) -> dict[str, int]:  # fmt: skip
     """What came of one cache, or would."""
-    into, cache = row["into"], row["cache"]
+    asked: dict[str, object] = {
+        "files": files, "into": row["into"], "cache": row["cache"], "env": env,
+        "fits": bool(args.usable),
+    }  # fmt: skip
     if args.dry_run:
-        told: entries_msg.CompareResult = to.ask(
-            COMPARE,
-            files=files,
-            into=into,
-            cache=cache,
-            rows=False,
-            env=env,
-            fits=bool(args.usable),
-        )
+        told: entries_msg.CompareResult = to.ask(COMPARE, rows=False, **asked)
         new = _counts(_summed([one["new"] for one in told["files"]]))
         there = sum(one["there"]["entries"] for one in told["files"])
         answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
     else:
-        placed: bundles.ImportResult = to.ask(
-            IMPORT,
-            files=files,
-            into=into,
-            cache=cache,
-            env=env,
-            manifests=manifests,
-            fits=bool(args.usable),
-        )
+        placed: bundles.ImportResult = to.ask(IMPORT, manifests=manifests, **asked)
         answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],
                   "renamed": placed["renamed"]}  # fmt: skip
     if args.json:

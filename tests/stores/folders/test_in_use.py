@@ -8,17 +8,17 @@ import os
 import pwd
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import torchkeeper
 from tests.pace import within
+from tests.processes import Start, starting
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders.folder import Folder
@@ -36,28 +36,12 @@ MAP = (
 )
 WAIT = "import time; print('ready', flush=True); time.sleep(600)"
 
-Start = Callable[..., int]
-
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a process that says a line once it is ready, and ends it after the test."""
-    running: list[subprocess.Popen[str]] = []
-
-    def run(*argv: object, cwd: Path | None = None, **env: str) -> int:
-        made = subprocess.Popen(
-            [*map(str, argv)], env={**os.environ, **env}, cwd=cwd, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        running.append(made)
-        assert made.stdout
-        assert made.stdout.readline() == "ready\n"
-        return made.pid
-
-    yield run
-    for one in running:
-        os.killpg(one.pid, signal.SIGKILL)
-        one.communicate()
+    with starting() as started:
+        yield started
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ from torchkeeper.stores.reader import Budget, Reader, Reading
 
 
 class CountingReader(Reader):
-    """A real reader that counts what it is asked."""
+    """A real reader that counts how often it is asked, and of how many entries."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = 0
+        self.asked = self.times = 0
 
     def facts(
         self,
@@ -42,6 +42,7 @@ class CountingReader(Reader):
         budget: Budget | None = None,
     ) -> list[Any]:
         self.asked += len(readings)
+        self.times += bool(readings)
         return super().facts(readings, report, full, budget)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from PySide6 import QtWidgets
 from PySide6.QtCore import (
     QAbstractTableModel,
     QCoreApplication,
@@ -22,7 +21,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.matrix import cells as words
 from torchkeeper.gui.matrix.cells import BAD, Cells
-from torchkeeper.gui.matrix.painting import PlainDelegate
+from torchkeeper.gui.matrix.painting import PlainDelegate, dress
 from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
@@ -30,7 +29,7 @@ _tr = partial(QCoreApplication.translate, "FleetMatrix")
 
 #: Cells that are taken in at a time, and kinds of nodes that have a column of their own.
 STEP, _KINDS = 2_000, 200
-_ROW, _PAD, _SHIFT = 28, 8, 24
+_PAD, _SHIFT = 8, 24
 #: Pixels of the names, and of each column beside them at least.
 _NAMES, _NARROW, _WIDE = 220, 216, 300
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
@@ -244,22 +243,10 @@ class MatrixView(QTableView):
         self.cells = CellsModel(self)
         self.setModel(self.cells)
         self.setItemDelegate(CellDelegate(self, self.cells))
-        self.setAccessibleName(_tr("Cells: variants by kinds of nodes"))
-        self.setMinimumHeight(4 * _ROW)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        dress(self, _tr("Cells: variants by kinds of nodes"), rows=4)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(_ROW)
-        header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setMinimumSectionSize(120)
-        header.setDefaultSectionSize(_NARROW)
-        header.setStretchLastSection(False)
+        self.horizontalHeader().setMinimumSectionSize(120)
+        self.horizontalHeader().setDefaultSectionSize(_NARROW)
         self.cells.columnsInserted.connect(self._widen)
         self.cells.modelReset.connect(self._widen)
         self.selectionModel().currentChanged.connect(self._moved)

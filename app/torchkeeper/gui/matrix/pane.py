@@ -24,7 +24,7 @@ from torchkeeper.gui.matrix.model import (
     Line,
     VariantsModel,
 )
-from torchkeeper.gui.matrix.painting import PlainDelegate
+from torchkeeper.gui.matrix.painting import PlainDelegate, dress
 from torchkeeper.gui.matrix.variants import (
     COMPILING,
     Variants,
@@ -37,7 +37,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.plain import tip
 
-ROW_HEIGHT = 28
 _PAD, _BAR, _SHIFT = 8, 12, 24
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 _RIGHT = (Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value
@@ -170,7 +169,13 @@ class VariantsPane(QWidget):
         self.view = QTableView()
         self.view.setModel(self.model)
         self.view.setItemDelegate(VariantDelegate(self.view, self.model))
-        self._dress_view()
+        dress(self.view, self.tr("Variants"), rows=3)
+        self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        header = self.view.horizontalHeader()
+        # Where there is little room, names come first.
+        for column, width in ((HITS, 48), (MISSES, 108), (TIME, 100), (PHASES, 124)):
+            header.resizeSection(column, width)
+        header.setSectionResizeMode(VARIANT, QtWidgets.QHeaderView.ResizeMode.Stretch)
         CopyKey(self.view, self._copy_rows)
         self.legend = Legend()
         self.bad = QtWidgets.QCheckBox(self.tr("Only what is not &warm"))
@@ -189,27 +194,6 @@ class VariantsPane(QWidget):
         self.view.selectionModel().currentChanged.connect(self._moved)
         self.view.clicked.connect(self._touch)
         theme.follow(self, self.view.viewport().update)
-
-    def _dress_view(self) -> None:
-        view = self.view
-        view.setAccessibleName(self.tr("Variants"))
-        view.setMinimumHeight(3 * ROW_HEIGHT)
-        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        view.setShowGrid(False)
-        view.setTabKeyNavigation(False)
-        view.setWordWrap(False)
-        view.verticalHeader().hide()
-        view.verticalHeader().setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
-        view.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        header = view.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setStretchLastSection(False)
-        # Where there is little room, names come first.
-        for column, width in ((HITS, 48), (MISSES, 108), (TIME, 100), (PHASES, 124)):
-            header.resizeSection(column, width)
-        header.setSectionResizeMode(VARIANT, QtWidgets.QHeaderView.ResizeMode.Stretch)
 
     def _lay_out(self) -> None:
         head = forms.column(self.legend, self.bad, gap=4)
