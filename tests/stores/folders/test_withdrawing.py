@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -171,8 +173,8 @@ def test_what_a_process_has_open_stays_and_can_be_undone_later(
     assert not any(map(receipts.is_import, only)) or undo(tmp_path / "t")[0].undid == "import"
 
 
-def killed_at(step: int, source: Path, target: Path) -> bool:
-    """Kill an import when its journal is told for the so-maniest time; whether it came so far."""
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Kill what is done when its journal is told the so-maniest time; whether it came so far."""
     child = os.fork()
     if not child:
         count = 0
@@ -186,15 +188,35 @@ def killed_at(step: int, source: Path, target: Path) -> bool:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         journal._write = dying
-        carry(source, target, "fxgraph")
+        work()
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_an_undo_that_was_killed_is_done_by_the_next_one(kept_291: Path, tmp_path: Path) -> None:
+    carry(kept_291, tmp_path / "t", "pgo")
+    before = files(tmp_path / "t")
+    done, _ = carry(kept_291, tmp_path / "t", "fxgraph")
+    step, told = 1, set[str]()
+    while True:
+        place = tmp_path / str(step)
+        shutil.copytree(tmp_path / "t", place)
+        if not killed_at(step, functools.partial(undo, place)):
+            break
+        heard = Heard()
+        again = trash.undo(str(place), heard, Left())
+        told.add(heard.recovered["outcome"])
+        assert (again.undid, again.entries) == ("import", done.entries), step
+        assert files(place) == before
+        step += 1
+    assert step > 3 and told == {"put-back", "completed"}
 
 
 def test_one_that_was_killed_leaves_a_receipt_of_what_stays(kept_291: Path, tmp_path: Path) -> None:
     step = 1
     kept = 0
-    while killed_at(step, kept_291, place := tmp_path / str(step)):
+    while killed_at(step, functools.partial(carry, kept_291, tmp_path / str(step), "fxgraph")):
+        place = tmp_path / str(step)
         [told] = brought_to_end(str(place), Report())
         imports = [x for x in receipts.folders_of(str(place)) if receipts.is_import(x)]
         assert len(imports) == (told.outcome == "completed")
