@@ -34,7 +34,7 @@ _SOON, _LATE = 0.1, 0.5
 #: away is waited for, until its job is asked for if it is silent, that it has to begin, and to end.
 TURN, _BEAT, PATIENCE, _SILENT, _BEGIN, _END = 0.2, 20.0, 90.0, 15.0, 180.0, 30.0
 #: Seconds that a stopped unit has to tell what it did; after which a job that hears nothing ends.
-_STOPPING, ALONE = 120.0, 300.0
+_STOPPING, ALONE = 120.0, 180.0
 #: Starts the driver, under the Python on the node's PATH that has Ray.
 _BEGIN_BY = """
 for python in python python3; do
