@@ -40,8 +40,12 @@ class Cut(NamedTuple):
     compiled: Counter[str]
 
 
-def cut(warm: Warm, place: Path, chance: random.Random, kill: Kill, **asked: Any) -> Cut:
-    """Warm the matrix, and kill something once so much has been told of it, nothing yet perhaps."""
+def cut(
+    warm: Warm, place: Path, chance: random.Random, kill: Kill, ends: bool = False, **asked: Any
+) -> Cut:
+    """Warm the matrix, and kill something once so much has been told of it, nothing yet perhaps.
+    ends: nothing is compiled once it is killed, whatever is still tried.
+    """
     left, within = chance.randrange(TOLD), chance.uniform(0, _WITHIN)
     come, killing = threading.Event(), list[threading.Thread]()
     begun = Counter[str]()
@@ -51,6 +55,7 @@ def cut(warm: Warm, place: Path, chance: random.Random, kill: Kill, **asked: Any
             come.wait()
             over.wait(within)  # or until it is over
             kill(engine)
+            killed.set()
 
         killing.append(threading.Thread(target=at_the_point))
         killing[0].start()
@@ -62,13 +67,13 @@ def cut(warm: Warm, place: Path, chance: random.Random, kill: Kill, **asked: Any
         if message.type != "finding" or "cell" not in message.body:
             return
         cell = message.body["cell"]
-        if cell["state"] == "compiling":
+        if cell["state"] == "compiling" and not (ends and killed.is_set()):
             begun[cell["cell"]] += 1
         left -= 1
         if left <= 0:
             come.set()
 
-    over = threading.Event()
+    over, killed = threading.Event(), threading.Event()
     ran, error = None, None
     try:
         ran = warm(place, hear, begin, **asked)

@@ -85,8 +85,9 @@ def test_whatever_is_killed_nothing_is_lost(
     begun, place = time.monotonic(), tmp_path / "place"
     asked: Any = {"on": [way.address], "python": sys.executable, "slots": None}
     try:
-        first = kills.cut(warm, place, chance, kill, **asked)
-        if what in ("node", "network"):
+        outlives = what in ("node", "network")
+        first = kills.cut(warm, place, chance, kill, not outlives, **asked)
+        if outlives:
             assert first.ran, "a fleet outlives it"
             assert first.ran.result["states"]["warm"] == CELLS
         way.mend()

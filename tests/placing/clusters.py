@@ -56,6 +56,16 @@ class Cluster:
     """
 
     def __init__(self, head_cpus: int, others: Mapping[str, Mapping[str, str]]) -> None:
+        for last in (False, False, True):  # a node has half a minute to begin, and Ray gives it up
+            self._start(head_cpus, others)
+            if line := self._line():
+                break
+            if last:
+                raise AssertionError((self.folder / "err").read_text()[-2000:])
+            self.close()
+        self.gcs = line.split()[-1]
+
+    def _start(self, head_cpus: int, others: Mapping[str, Mapping[str, str]]) -> None:
         # Sockets of Ray's have long names below it.
         self.folder = Path(tempfile.mkdtemp(prefix="tkr-", dir="/tmp"))
         self.port = free_port()
@@ -73,13 +83,10 @@ class Cluster:
                 [sys.executable, "-m", "tests.placing.clusters", arguments], env=env, text=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
             )  # fmt: skip
-        self.gcs = self._answer().split()[-1]
 
-    def _answer(self) -> str:
+    def _line(self) -> str:
         assert self._process.stdout
-        line = self._process.stdout.readline()
-        assert line, (self.folder / "err").read_text()[-2000:]
-        return line
+        return self._process.stdout.readline()
 
     def kill(self, node: str) -> None:
         """End a node by force, as a machine that loses its power."""
@@ -93,7 +100,7 @@ class Cluster:
         assert self._process.stdin
         self._process.stdin.write(f"{what} {node}\n")
         self._process.stdin.flush()
-        self._answer()
+        assert self._line(), (self.folder / "err").read_text()[-2000:]
 
     def close(self) -> None:
         assert self._process.stdin

@@ -24,24 +24,17 @@ from torchkeeper.engine.protocol import WireError
 from torchkeeper.placing.ray_http import Away, Line, Refused, Server, Word, lines, log, package
 from torchkeeper.placing.target import Lost
 
-#: Bytes of a part of a file, of an answer, and of what it says at a time; messages that it has not
-#: taken yet; bytes of files that it keeps; lines that are asked for, at first and at most.
-PART, _ANSWER, _MOST, _WINDOW, _KEPT, _TAIL, _ALL = (
-    8 << 20,
-    1 << 20,
-    64 << 20,
-    6,
-    2 << 30,
-    16,
-    1 << 20,
-)
+#: Bytes of a part of a file, of an answer, of what it says at a time, and of files that it keeps.
+PART, _ANSWER, _MOST, _KEPT = 8 << 20, 1 << 20, 64 << 20, 2 << 30
+#: Messages that it has not taken yet; lines that are asked for, at first and at most.
+_WINDOW, _TAIL, _ALL = 6, 16, 1 << 20
 #: Seconds between two looks at what it says, while it says something, and at most.
 _SOON, _LATE = 0.1, 0.5
 #: Seconds between two looks, and two words that we are alive; seconds for which a cluster that is
 #: away is waited for, until its job is asked for if it is silent, that it has to begin, and to end.
 TURN, _BEAT, PATIENCE, _SILENT, _BEGIN, _END = 0.2, 20.0, 90.0, 15.0, 180.0, 30.0
 #: Seconds that a stopped unit has to tell what it did; after which a job that hears nothing ends.
-_STOPPING, ALONE = 120.0, 300.0
+_STOPPING, ALONE = 120.0, 180.0
 #: Starts the driver, under the Python on the node's PATH that has Ray.
 _BEGIN_BY = """
 for python in python python3; do
