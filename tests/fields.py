@@ -131,8 +131,8 @@ _JUDGED: Mapping[str, Any] = {"verdicts": dict[str, int] | None, "made_by": dict
            "judged_by": dict[str, str] | None}  # fmt: skip
 
 _COMPARED: Mapping[str, Any] = {
-    "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
-    "differs": Counts, "into": str, "compared": _list(_object(
+    "exists": int, "doubles": int, "entries": int, "bytes": int, "files": int, "new": Counts,
+    "there": Counts, "twice": Counts, "differs": Counts, "into": str, "compared": _list(_object(
         "ComparedFile", entries.ComparedFile, verdicts=dict[str, int] | None,
         made_by=dict[str, int] | None, runnable=entries.RunnableResult,
     )), "left": _LEFT, **_JUDGED,
