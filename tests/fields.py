@@ -177,6 +177,8 @@ _WARMED = _list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
+#: Where SGLang looks with the interpreter, and which of its folders are there.
+_SGLANG = _object("SglangFolders", looks_for=str, there=list[str])
 #: What differs between two keys of vLLM's.
 _VLLM = {"verdict": str, "factors": list[KeyFactorTold], "unknown": list[str]}
 PRINTED: dict[str, tuple[Line, ...]] = {
@@ -218,7 +220,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(what="with --against: the last", hits=int, misses=int, open=int, against=str,
                 open_variables=dict[str, str], unknown_variables=dict[str, str], left=_LEFT),
         _result(verdicts.CheckResult, owners=_OWNERS | None, python=str, torch=str | None,
-                failed_on=dict[str, int], **_OF_PLACE),
+                failed_on=dict[str, int], sglang=typing.NotRequired[_SGLANG], **_OF_PLACE),
     ),
     "explain": (
         Line("one key: each of its entries", (verdicts.CheckRow,),

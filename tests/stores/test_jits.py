@@ -565,9 +565,9 @@ def test_on_the_command_line(tk: Tk, machine: Path) -> None:
     chosen = "--filter", "kind:flashinfer", "--json"
     found = tk("ls", machine, *chosen).objects
     assert {row["name"].partition(":")[0] for row in found} == {"FlashInfer"}
-    head, *kinds, _ = tk("ls", machine, "--filter", "kind:jit", "--columns", "kind").out.split("\n")
-    assert kinds[:-1], head
-    assert set(kinds[:-1]) <= known.COMPILERS.keys(), "the words that a filter takes"
+    head, *words, _ = tk("ls", machine, "--filter", "kind:jit", "--columns", "kind").out.split("\n")
+    assert words[:-1], head
+    assert set(words[:-1]) <= known.COMPILERS.keys(), "the words that a filter takes"
     assert shown.split()[1] == "flashinfer"
     done = tk("purge", machine, *chosen, "--yes").result
     assert len(found) == done["entries"] == of_one
