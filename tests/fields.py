@@ -131,8 +131,8 @@ _JUDGED: Mapping[str, Any] = {"verdicts": dict[str, int] | None, "made_by": dict
            "judged_by": dict[str, str] | None}  # fmt: skip
 
 _COMPARED: Mapping[str, Any] = {
-    "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
-    "differs": Counts, "into": str, "compared": _list(_object(
+    "exists": int, "doubles": int, "entries": int, "bytes": int, "files": int, "new": Counts,
+    "there": Counts, "twice": Counts, "differs": Counts, "into": str, "compared": _list(_object(
         "ComparedFile", entries.ComparedFile, verdicts=dict[str, int] | None,
         made_by=dict[str, int] | None, runnable=entries.RunnableResult,
     )), "left": _LEFT, **_JUDGED,
@@ -177,6 +177,8 @@ _WARMED = _list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
+#: Where SGLang looks with the interpreter, and which of its folders are there.
+_SGLANG = _object("SglangFolders", looks_for=str, there=list[str])
 #: What differs between two keys of vLLM's.
 _VLLM = {"verdict": str, "factors": list[KeyFactorTold], "unknown": list[str]}
 PRINTED: dict[str, tuple[Line, ...]] = {
@@ -218,7 +220,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(what="with --against: the last", hits=int, misses=int, open=int, against=str,
                 open_variables=dict[str, str], unknown_variables=dict[str, str], left=_LEFT),
         _result(verdicts.CheckResult, owners=_OWNERS | None, python=str, torch=str | None,
-                failed_on=dict[str, int], **_OF_PLACE),
+                failed_on=dict[str, int], sglang=typing.NotRequired[_SGLANG], **_OF_PLACE),
     ),
     "explain": (
         Line("one key: each of its entries", (verdicts.CheckRow,),

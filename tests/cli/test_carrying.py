@@ -82,7 +82,10 @@ def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
     ran = tk("import", bundle, "--into", target, "--trust", "--env", torch_python)
     assert ran.code == 0
     assert ran.err.startswith("PyTorch precompiles a C++ header")
-    assert ran.err.endswith(f"torchkeeper prepare --env {shlex.quote(torch_python)}\n")
+    assert ran.err.endswith(
+        f"torchkeeper prepare --env {shlex.quote(torch_python)}\n"
+        f"“torchkeeper undo {target}” takes it back.\n"
+    )
     assert f"; {count} objects renamed for this environment\n" in ran.out
     wanted = {p: a[1] for p, a in snapshot(filled, times=False).items() if a[1]}
     there = {p: a[1] for p, a in snapshot(target, times=False).items() if a[1]}

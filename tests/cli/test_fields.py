@@ -129,6 +129,8 @@ ALONE |= {
 }
 #: tests/cli/test_vllm.py: a key of vLLM's.
 ALONE.add("places, each place.ranks")
+#: tests/stores/test_sglang.py: a folder of SGLang's.
+ALONE |= {"check, last.sglang", "SglangFolders.looks_for", "SglangFolders.there"}
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}

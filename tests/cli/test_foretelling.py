@@ -180,7 +180,8 @@ def test_several_files_are_placed_together(
     assert said.code == 0
     assert not into.exists()
     assert [one["outcome"] for one in said.objects[:-1] if one["kind"] == "triton"] == ["new"] * 2
-    assert (said.result["entries"], said.result["exists"]) == (21, 19)
+    told = said.result
+    assert (told["entries"], told["exists"], told["doubles"]) == (21, 0, 19)
     (tmp_path / "no").write_text("no bundle")
     bad = tk("import", bundle, tmp_path / "no", "--into", into, "--trust")
     assert (bad.code, into.exists()) == (1, False)

@@ -161,7 +161,7 @@ STATES = {
     "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
     "inspector-code inspector-jit",
-    "vllm": "inspector-keys inspector-key inspector-two-keys vllm-ranks",
+    "vllm": "inspector-keys inspector-key inspector-two-keys vllm-ranks compare-keys",
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "

@@ -26,6 +26,7 @@ from tests.cli.test_warm import processes_under
 from tests.client.test_keys import make
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
 from tests.gui.test_copying import aim, ask, hold_over
+from tests.gui.test_copying import table as copied_table
 from tests.gui.test_dragging import drag, mouse, offers, scratch
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_importing import table
@@ -674,6 +675,35 @@ def test_a_copy_goes_between_machines(
     assert said.startswith("7 new (") and job.result["entries"] == 7, list(job.log)
     assert window.place == there.place(bundle)
     assert not [one for one in (there.folder / "tmp").rglob("*") if one.is_file()]
+
+
+@pytest.mark.slow
+def test_a_bundle_of_here_is_compared_there_before_it_is_copied(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "b.torchcache"
+    make_bundle(fixture_cache, bundle)
+    some = shutil.copytree(fixture_cache, there.home / "some")
+    for path in [p for p in (some / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    window = open_window()
+    window.places.add(str(bundle), bundle=True)
+    window.places_pane.choose(str(bundle))
+    shown(qtbot, window, str(bundle))
+    dialog = ask(qtbot, window, there.place("some"))
+    assert "entries to there (" in dialog.news.text() and not sent_there(there)
+    assert dialog.go.isEnabled()
+    click(qtbot, dialog.look)
+    qtbot.waitUntil(lambda: dialog.known and not dialog.look.isVisible())
+    settle(qtbot)
+    assert dialog.news.text().startswith("4 new (") and "there already" in dialog.news.text()
+    assert copied_table(dialog)["FX graph"][2:] == ["–", "7", "–"]
+    assert len(sent_there(there)) == 1
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    job = window.jobs.jobs[0]
+    assert job.state is State.DONE and job.result["entries"] == 4, list(job.log)
+    assert not sent_there(there)
 
 
 @pytest.mark.slow

@@ -57,12 +57,17 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         _batch(2, follows=True),
     ],
     "none": [],
+    "key": [
+        _row("key", "config_hash", "6512bd43d9", "c20ad4d76f"),
+        _row("key", "VLLM_NIXL_SIDE_CHANNEL_PORT", "5600", "5601"),
+    ],
 }  # fmt: skip
 
 
 def answer(cause: str, entries: Sequence[Entry], place: str, other: str) -> dict[str, Any]:
     """The result of ``explain``; its rows are ROWS[cause]."""
-    graphs = [entry for entry in entries if entry.kind == "fxgraph" and not entry.problem]
+    kind = "code" if cause == "key" else "fxgraph"
+    graphs = [entry for entry in entries if entry.kind == kind and not entry.problem]
     told = [
         {"place": where, **entry.to_json()}
         for where, entry in zip((place, other), graphs, strict=False)
@@ -70,6 +75,9 @@ def answer(cause: str, entries: Sequence[Entry], place: str, other: str) -> dict
     # The same program, once with another torch.
     old = "2.9.1+cu128" if cause == "settings" else told[0]["torch"]
     told[1] |= {"name": told[0]["name"], "torch": old, "device": told[0]["device"]}
+    if cause == "key":
+        told[1] = {"place": other, **graphs[-1].to_json()}
+        return {"a": told[0], "b": told[1], "recorded": [True, True], "count": len(ROWS[cause])}
     return {
         "a": told[0],
         "b": told[1],

@@ -651,7 +651,14 @@ def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:
         what = "bundle" if into.endswith(_BUNDLES) else "folder"
         none = _amount([])
         kinds = [
-            {"kind": kind, "new": _amount(ones), "there": none, "differs": none, "left": none}
+            {
+                "kind": kind,
+                "new": _amount(ones),
+                "there": none,
+                "twice": none,
+                "differs": none,
+                "left": none,
+            }
             for kind, ones in _by_kind(entries).items()
         ]
         return {**_amount(entries), "what": what, "exists": 0, "kinds": kinds}
@@ -678,13 +685,13 @@ def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
         new = [] if same else ones[: max(1, len(ones) // 2)]
         differs = ones[-1:] if kind == "code" and not same else []
         there = ones[len(new) : len(ones) - len(differs)]
-        named = {"new": new, "there": there, "differs": differs, "left": []}
+        named = {"new": new, "there": there, "twice": [], "differs": differs, "left": []}
         counts = {name: _amount(some) for name, some in named.items()}
         kinds.append({"kind": kind, **counts})
     amounts = ("entries", "files", "bytes", "content_bytes")
     whole = {
         name: {what: sum(kind[name][what] for kind in kinds) for what in amounts}
-        for name in ("new", "there", "differs", "left")
+        for name in ("new", "there", "twice", "differs", "left")
     }
     needed = 0 if same else 4_300_000
     return {"file": path, "kinds": kinds, **whole, "needed": needed}

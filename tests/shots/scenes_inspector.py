@@ -150,6 +150,10 @@ def _vllm(stage: Stage) -> None:
     window.actions_["inspector"].trigger()
     window.actions_["group-rank"].trigger()
     stage.take("vllm-ranks", window, _REST)
+    engines.cause = "key"
+    window.table.select({first.identity, other.identity})
+    window.flows.comparing.compare_selected()
+    stage.take("compare-keys", window, _REST)
     stage.close(window)
 
 

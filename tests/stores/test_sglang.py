@@ -166,6 +166,8 @@ def test_check_says_where_it_looks(
         said = tk("check", looked, "--env", torch_python).err
         assert f"SGLang looks into {here} with this interpreter, and not into 0a1b2c3d4e" in said
         assert "vLLM" not in said
+    told = tk("check", place, "--env", torch_python, "--json").result["sglang"]
+    assert told == {"looks_for": here, "there": ["0a1b2c3d4e"]}
     (keys / "0a1b2c3d4e").rename(keys / here)
     assert "SGLang" not in tk("check", place, "--env", torch_python).err
     ran = tk("show", place)

@@ -387,8 +387,10 @@ def check(args: argparse.Namespace) -> int:
         result = {**answer, **told, "python": python, "torch": env["torch"], "failed_on": failed_on}
         of = f"{printable(place)}: " if len(places) > 1 else ""
         place_told = {"place": place} if of else {}
+        looks_for, there = sglang.folder(env), shown.sglang[place]
+        result |= {"sglang": {"looks_for": looks_for, "there": sorted(there)}} if there else {}
         output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
-        output.remark(args, [vllmwords.sglang(sglang.folder(env), shown.sglang[place])])
+        output.remark(args, [vllmwords.sglang(looks_for, there)])
         if answer["verdicts"].get("unknown"):
             output.remark(args, filter(None, [vllm.hint([place], shown.unknown[place])]))
     for error in looked.failed:

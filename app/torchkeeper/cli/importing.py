@@ -141,11 +141,12 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
     for compared, name in zip(files, args.files, strict=True):
         compared["file"] = name
     new = _summed([one["new"] for one in files])
-    there = _summed([one["there"] for one in files])
+    there, twice = (_summed([one[of] for one in files]) for of in ("there", "twice"))
     differs = _summed([one["differs"] for one in files])
     counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
     whole: dict[str, object] = {
-        **new, "exists": there["entries"], "new": new, "there": there, "differs": differs,
+        **new, "exists": there["entries"], "doubles": twice["entries"], "new": new, "there": there,
+        "twice": twice, "differs": differs,
         "needed": answer["needed"], "space": answer["space"], "renamed": answer["renamed"],
         "into": args.into,
         "compared": [
@@ -177,6 +178,8 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in by_kind.items() if count)
         output.line(f"  new      {held(new)}{f' ({kinds})' if kinds else ''}")
         output.line(f"  there    {held(there)}")
+        if twice["entries"]:
+            output.line(f"  twice    {held(twice)}, with the very same bytes")
         if differs["entries"]:
             output.line(f"  differs  {held(differs)}; what is there is kept")
         if answer["renamed"]:
@@ -254,8 +257,8 @@ def _placed(
     if args.dry_run:
         told: entries_msg.CompareResult = to.ask(COMPARE, rows=False, **asked)
         new = _counts(_summed([one["new"] for one in told["files"]]))
-        there = sum(one["there"]["entries"] for one in told["files"])
-        answer = {**new, "exists": there, "doubles": 0, "renamed": told["renamed"]}
+        there, twice = (sum(x[of]["entries"] for x in told["files"]) for of in ("there", "twice"))
+        answer = {**new, "exists": there, "doubles": twice, "renamed": told["renamed"]}
     else:
         placed: bundles.ImportResult = to.ask(IMPORT, manifests=manifests, **asked)
         answer = {**_counts(placed), "exists": placed["exists"], "doubles": placed["doubles"],

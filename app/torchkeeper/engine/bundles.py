@@ -365,6 +365,7 @@ def outcomes_said(of: Outcomes) -> msg.Outcomes:
     return {
         "new": _counts_said(of.new),
         "there": _counts_said(of.there),
+        "twice": _counts_said(of.twice),
         "differs": _counts_said(of.differs),
         "left": _counts_said(of.left),
     }

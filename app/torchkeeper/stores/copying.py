@@ -218,7 +218,7 @@ def plan_copy(
         offered = names(offered) if names else offered
         [found] = compare([offered], target, report, mark)
         new, there = found.whole.new, found.whole.there
-        figures = new.entries, new.files, new.bytes, there.entries
+        figures = new.entries, new.files, new.bytes, there.entries, found.whole.twice.entries
         return Foretold(what, *figures, kinds=found.kinds, needed=found.needed)
     except Lost as lost:
         raise lost.problem from lost

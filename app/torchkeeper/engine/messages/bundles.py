@@ -34,10 +34,11 @@ class Counts(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """How much is new, there already, differs from what is kept there, or is left for a problem."""
+    """How much is new, there already, comes twice, differs from what is kept, or has a problem."""
 
     new: Counts
     there: Counts
+    twice: Counts
     differs: Counts
     left: Counts
 

@@ -21,6 +21,7 @@ from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
+from torchkeeper.gui.jobs.crossing import Ahead
 from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import Place, host_of, machine_of
 from torchkeeper.gui.verdicts.environments import Environments
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 #: secrets, and whether one machine sends it to the other itself.
 Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None", bool], Job]
 
-Outcome = Literal["new", "there", "differs", "left"]
-_OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "left")
+Outcome = Literal["new", "there", "differs", "twice", "left"]
+_OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "twice", "left")
 
 
 class Chosen(NamedTuple):
@@ -98,6 +99,10 @@ class CopyDialog(WorkDialog):
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
         self._plan_of = base.Typed(engines, self)
+        #: A bundle that is sent to where it is to be compared: to the machine that was agreed to.
+        self.ahead, self._agreed = Ahead(engines, self), ""
+        self.ahead.changed.connect(lambda: self._ask(soon=False))
+        self.ahead.progress.connect(self._sending)
         self.target = target
         self._make()
         target.changed.connect(self._ask)
@@ -132,11 +137,11 @@ class CopyDialog(WorkDialog):
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
         self.go = forms.button(self.tr("&Copy"), self._go, primary=True)
+        self.look = forms.button(self.tr("Com&pare"), self._look_there, enter=False)
+        news = forms.row((self.news, 1), self.look, gap=12)
         body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
-        forms.add(
-            body, self.direct, self.needed, 4, (self.table, 1), self.news, self.room, self.out
-        )
+        forms.add(body, self.direct, self.needed, 4, (self.table, 1), news, self.room, self.out)
         for label in (self.news, self.room):
             forms.keep_room(label, 1)
         self.go.hold(self._counted(99_999))
@@ -151,12 +156,39 @@ class CopyDialog(WorkDialog):
         ends = machine_of(self._chosen.place), machine_of(self.target.path or self._chosen.place)
         return ends if ends[0] != ends[1] else ()
 
+    @property
+    def _comparing_at(self) -> str:
+        """The machine that a bundle of here can be compared on with what is there; or ""."""
+        ends, into = self._ends, self.target.path
+        able = into and self._chosen.bundle and ends and not ends[0]
+        return ends[1] if able and scheme_of(str(into)).becomes(str(into)) == "folder" else ""
+
+    @property
+    def _compared(self) -> bool:
+        """Whether what is known is what is new in the target."""
+        return not self._ends or bool(self._comparing_at and self.ahead.there)
+
+    def _look_there(self) -> None:
+        """Send the bundle, and compare it there; once more, where that has failed."""
+        self._agreed = self._comparing_at
+        self.ahead.forget()
+        self._ask(soon=False)
+
+    def _sending(self, done: float, total: float | None, _unit: str) -> None:
+        if total and self.ahead.busy:
+            text = self.tr("Sending it to {}, to compare it with what is there, {} of {}…")
+            told = host_of(self._agreed), say.size(done), say.size(total)
+            self.news.setText(text.format(*told))
+
     def _ask(self, soon: bool = True) -> None:
-        self.plan, self.error = None, None
+        machine = self._comparing_at
+        agreed = self.job is None and machine and machine == self._agreed
+        self.ahead.send(machine, [self._chosen.place] if agreed else [])
+        self.plan, self.error = None, self.ahead.error
         self.secrets.clear()
         self.replace.setChecked(False)
         into = self.target.path
-        if into is None or self.job is not None or self._asks_for_names():
+        if into is None or self.job is not None or self._asks_for_names() or self.ahead.busy:
             self._plan_of.forget()
         else:
             chosen, naming = self._chosen, self._names.naming
@@ -169,7 +201,9 @@ class CopyDialog(WorkDialog):
                 "env": naming.python if naming is not None else None,
                 "select": chosen.selection.select,
             }
-            if ends := self._ends:  # in a bundle; what is there is compared when it has come
+            if self._ends and self._compared:
+                params["place"], params["env"] = self.ahead.there[chosen.place], None
+            elif ends := self._ends:  # in a bundle; what is there is compared when it has come
                 params["into"] = f"{ends[0]}/{os.urandom(8).hex()}{SUFFIX}"
                 # What comes to a folder here is read by nobody else.
                 params["secrets"] = None if ends[1] or not scheme_of(into).is_files else "allow"
@@ -225,13 +259,19 @@ class CopyDialog(WorkDialog):
         self.replace.setVisible(replaces)
         if there and replaces:
             self.replace.setText(bundlefile.replace_text(there))
+        waits = self._comparing_at and not (self._compared or self.ahead.busy)
+        self.look.setVisible(bool(waits and (plan or self.error)))
+        hint = self.tr("Sends it to {}, where it stays as long as this dialog is open")
+        self.look.setToolTip(hint.format(host_of(self._comparing_at)))
         ends = [host_of(one) for one in self._ends]
         self.direct.setVisible(bool(ends and all(ends)))
         self.direct.setText(self.tr("&Directly, by the ssh of {}").format(*ends or [""]))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and (bool(ends) or not is_bundle))
         self.table.say(self._nothing())
-        self.table.fill([_row(kind, not ends) for kind in plan.get("kinds", ())] if plan else [])
+        self.table.fill(
+            [_row(kind, self._compared) for kind in plan.get("kinds", ())] if plan else []
+        )
         why = self._why_not()
         forms.allow(self.go, why)
         # What is written over is gone.
@@ -277,7 +317,7 @@ class CopyDialog(WorkDialog):
         if not new and not there:
             return self.tr("The target can take none of these entries."), "warning"
         size = say.content(plan["bytes"])
-        if ends := self._ends:
+        if (ends := self._ends) and not self._compared:
             text = self.tr("{} to {} ({}). What is there already stays.")
             into = self.target.path
             here = self.tr("this machine") if scheme_of(into).is_files else printable(into)
@@ -296,13 +336,15 @@ class CopyDialog(WorkDialog):
             said = self.tr("{} new ({})").format(f"{new:,}", size)
         if there:
             said += " · " + self.tr("{} there already").format(f"{there:,}")
+        if twice := plan["doubles"]:
+            said += " · " + self.tr("{} twice in it").format(f"{twice:,}")
         return said, ""
 
     def _room(self) -> tuple[str, str]:
         """Whether it can be written there, and the role of the label."""
         plan = self.plan
         there = plan.get("there") if plan else None
-        if plan is None or there is None or not plan["entries"] or self._ends:
+        if plan is None or there is None or not plan["entries"] or not self._compared:
             return "", ""
         needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
@@ -349,7 +391,12 @@ class CopyDialog(WorkDialog):
 
     def choose_again(self) -> None:
         super().choose_again()
+        self.ahead.forget()  # it is gone with the job, or with the connection
         self._ask(soon=False)
+
+    def done(self, result: int) -> None:
+        self.ahead.forget()
+        super().done(result)
 
 
 def _row(kind: KindOutcomes, compared: bool) -> tuple[str, list[str]]:

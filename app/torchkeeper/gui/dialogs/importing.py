@@ -550,6 +550,8 @@ class ImportDialog(WorkDialog):
             parts.append(self.tr("{} renamed for the environment").format(objects))
         if there:
             parts.append(self.tr("{} there already").format(f"{there:,}"))
+        if twice := self._total("twice"):
+            parts.append(self.tr("{} twice in it").format(f"{twice:,}"))
         if differ == 1:
             parts.append(self.tr("{} differs and stays as it is").format(1))
         elif differ:

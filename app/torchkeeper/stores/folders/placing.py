@@ -440,9 +440,9 @@ def missing_folders(path: str, root: str | None = None) -> list[str]:
     return missing
 
 
-#: What becomes of an entry: it is placed; it is there, the very same bytes; something else has
-#: its name and is kept; it is damaged, refused, or cannot be placed.
-OUTCOMES = ("new", "there", "differs", "left")
+#: What becomes of an entry: it is placed; it is there, the very same bytes; it came before, with
+#: these; something else has its name and is kept; it is damaged, refused, or cannot be placed.
+OUTCOMES = ("new", "there", "twice", "differs", "left")
 
 Offer = TypeVar("Offer", bound=Offered)
 
@@ -460,6 +460,7 @@ class Outcomes:
 
     new: Counts = field(default_factory=Counts)
     there: Counts = field(default_factory=Counts)
+    twice: Counts = field(default_factory=Counts)
     differs: Counts = field(default_factory=Counts)
     left: Counts = field(default_factory=Counts)
 
@@ -506,7 +507,7 @@ def compare(
     ordered = [in_order(bundle) for bundle in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
     found = []
-    done = 0
+    done, seen = 0, set[int]()
     try:
         every = [item for items in ordered for item, _ in items]
         target, pouring = Target(root, every), Pouring(progress)
@@ -524,7 +525,9 @@ def compare(
                 except Problem as e:
                     problem = e
                 if problem is None:
-                    outcome = "new" if plan.new else "there"
+                    home = hash((item.kind, plan.home))
+                    outcome = "new" if plan.new else "twice" if home in seen else "there"
+                    seen.add(home)
                 else:
                     outcome = "differs" if problem.code == "key-taken" else "left"
                 if outcome == "new":

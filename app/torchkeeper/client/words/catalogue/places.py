@@ -43,7 +43,8 @@ WORDS: dict[str, Words] = {
         "vLLM writes what its keys are made of into cache_key_factors.json, since 0.12.0; SGLang "
         "writes it nowhere.",
         "Name a folder of torch_compile_cache, or what is above or below one. Of SGLang's, "
-        "“torchkeeper check” says what an interpreter finds.",
+        "“torchkeeper check” says what an interpreter finds, and “torchkeeper explain FOLDER KEY "
+        "--nearest --in FOLDER2” how a graph of one differs from those of another.",
     ),
     "vllm-factors-damaged": Words(
         "Nobody can tell who finds what lies beside it.",
