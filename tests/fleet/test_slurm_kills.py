@@ -83,7 +83,8 @@ def test_whatever_is_killed_nothing_is_lost(
     seed = f"slurm {does.__name__} {point}"
     print("seed:", seed)
     chance = random.Random(seed)
-    place, asked = tmp_path / "place", {"on": ["slurm"], "python": sys.executable, "slots": None}
+    place = tmp_path / "place"
+    asked: Any = {"on": ["slurm"], "python": sys.executable, "slots": None}
     first = kills.cut(warm, place, chance, lambda engine: does(there, chance, engine), **asked)
     print("killed; error:", first.error, "begun:", sorted(first.compiled.values()))
     if does not in (process, engine):

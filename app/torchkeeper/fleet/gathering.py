@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import remote
-from torchkeeper.client import carrying, crossing
+from torchkeeper.client import carrying, crossing, temporary
 from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, HOLD, KNOW, LIST, SECRET, TARGET
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
@@ -26,7 +26,7 @@ Name = tuple[str, str]
 #: Entries that are named at a time.
 _HELD = 1000
 #: The problem of an export that would have been empty, or of a place that is not there yet.
-_NOTHING = frozenset({"place-missing", "nothing-to-export"})
+_NOTHING = frozenset({"place-missing", "file-missing", "nothing-to-export"})
 #: Findings that are told.
 _TOLD = 5000
 
@@ -72,10 +72,17 @@ class Gathering:
 
     def held(self) -> frozenset[Name]:
         """The kind and key of each entry in the place. Raises UserError."""
+        return _names(self._rows())
+
+    def _rows(self) -> list[Any]:
         rows: list[Any] = []
         if self.there():
-            self._engine.ask(LIST, {"place": self.into}, rows)
-        return _names(rows)
+            try:
+                self._engine.ask(LIST, {"place": self.into}, rows)
+            except UserError as e:
+                if failed(e):
+                    raise
+        return rows
 
     def names(self, file: str) -> frozenset[Name]:
         """The same of a bundle of here, whatever its maker says of it. Raises UserError."""
@@ -116,10 +123,7 @@ class Gathering:
         """Write what the place has besides what is known to a bundle; what that is. Raises
         UserError.
         """
-        rows: list[Any] = []
-        if self.there():
-            self._engine.ask(LIST, {"place": self.into}, rows)
-        new = [row for row in rows if (row["kind"], row["key"]) not in known]
+        new = [row for row in self._rows() if (row["kind"], row["key"]) not in known]
         for start in range(0, len(new), _HELD):
             items = [(row["kind"], row["path"]) for row in new[start : start + _HELD]]
             self._engine.ask(HOLD, {"items": items})
@@ -142,20 +146,24 @@ class Gathering:
 
     def take(self, file: str) -> frozenset[Name]:
         """Put what a bundle holds into the place; what of a folder was new. Raises UserError."""
+        # Of hundreds of receipts, for undo, the user's own would not be kept.
+        return _names(self._copy(file, {"secrets": self._secrets, "noted": False}))
+
+    def _copy(self, file: str, asked: Mapping[str, object]) -> list[Any]:
+        """Copy a bundle of here to the place; the rows of what was put into a folder."""
         rows: list[Any] = []
 
         def there(op: str, params: Mapping[str, object]) -> Any:
             heard = self._tell if op == COPY else None
             return self._engine.ask(op, params, rows if op == COPY else None, heard)
 
-        # Of hundreds of receipts, for undo, the user's own would not be kept.
-        asked: Any = {"place": file, "into": self.into, "secrets": self._secrets, "noted": False}
+        about: Any = {**asked, "place": file, "into": self.into}
         if not far.machine_of(self.into):
-            there(COPY, asked)
+            there(COPY, about)
         else:
             with Engine() as here:
-                crossing.copy(asked, here.call, there, lambda _: None)
-        return _names(rows)
+                crossing.copy(about, here.call, there, lambda _: None)
+        return rows
 
     def merge(self, files: Sequence[str], output: str) -> None:
         """Write what some bundles of here hold to another. Raises UserError."""
@@ -165,10 +173,23 @@ class Gathering:
 
     def write(self, files: Sequence[str]) -> None:
         """Have the bundle hold what these do, besides what it holds. Raises UserError."""
+        if far.machine_of(self.into):
+            self._write_there(files)
+            return
         first, *also = [*([self.into] if os.path.isfile(self.into) else []), *files]
         asked = {"place": first, "also": also, "output": self.into, "replace": True,
                  "secrets": self._secrets}  # fmt: skip
         self._engine.ask(EXPORT, asked, heard=self._tell)
+
+    def _write_there(self, files: Sequence[str]) -> None:
+        with temporary.folder("fleet") as folder, Engine() as here:
+            before, whole = (os.path.join(folder, f"{name}{SUFFIX}") for name in ("before", "all"))
+            asked: Any = {"place": self.into, "into": before, "secrets": "allow"}
+            if self._rows():
+                crossing.copy(asked, self._engine.ask, here.call, lambda _: None)
+                files = [before, *files]
+            self.merge(files, whole)
+            self._copy(whole, {"secrets": self._secrets, "replace": True})
 
 
 class _Asked(Engine):
