@@ -224,6 +224,9 @@ def test_what_is_wrong_with_the_words(tk: Tk, tmp_path: Path) -> None:
         ran = tk("warm", "--into", into, *words)
         assert (ran.code, ran.out) == (2, ""), words
         assert said in ran.err, words
+    nodes = tk("fleet", "nodes", "kubernetes:cpu")
+    assert (nodes.code, nodes.out) == (2, "")
+    assert "sends nothing to Kubernetes" in nodes.err
     server = tk("warm", "--into", "redis://localhost")
     assert server.code == 2
     assert "it is a server" in server.err
@@ -249,11 +252,16 @@ def test_manifests_for_kubernetes_are_printed_and_nothing_is_sent(tk: Tk, tmp_pa
     told = tk(*words, *on, "--image", "serve:1", "--dry-run", "--json")
     assert [one["manifest"] for one in told.objects[:-1]] == found
     assert told.result == {"manifests": 3}
+    unknown = "“tpu” is no type of device"
     for more, said in (
-        ([*on, "--image", "serve:1"], "needs --dry-run"),
-        ([*on, "--dry-run"], "needs --image"),
+        (on, "needs --dry-run and --image.\n  Torchkeeper sends nothing to a cluster: it prints"),
+        ([*on, "--image", "serve:1"], "needs --dry-run."),
+        ([*on, "--dry-run"], "needs --image."),
         ([*on, "local", "--dry-run"], "stands alone"),
-        (["--on", "kubernetes:tpu", "--image", "i", "--dry-run"], "no type of device"),
+        ([*on, "--prove", "--dry-run"], "--prove is not for --on kubernetes."),
+        (["--on", "kubernetes:tpu"], unknown),
+        (["--on", "kubernetes:tpu", "local", "--prove"], unknown),
+        (["--on", "kubernetes:tpu", "--image", "i", "--dry-run"], unknown),
         (["--image", "i"], "--image needs --on"),
     ):
         ran = tk(*words, *more)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,9 @@ import pytest
 from tests.fleet.conftest import BAD, CELLS, KERNELS, Warm, held, keys, warmed_alone
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine.protocol import NODES
+from torchkeeper.fleet.engine import FleetEngine
+from torchkeeper.placing.machines import converse
 
 
 def contents(place: Path) -> dict[str, bytes]:
@@ -161,6 +167,18 @@ def test_a_target_that_is_none_is_said(warm: Warm, tmp_path: Path, target: str) 
     assert told.value.code in ("target-unknown", "hosts-none")
     assert target in told.value.what
     assert told.value.code == "target-unknown" or "ssh://HOST" in told.value.remedy
+
+
+def test_a_target_that_says_nothing_is_left_once_that_is_asked_for() -> None:
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as silent, FleetEngine() as engine:
+        asked: Any = {"on": [f"ssh://nobody@127.0.0.1:{silent.getsockname()[1]}"]}
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(converse, engine, NODES, asked, lambda _: None, stop)
+            with silent.accept()[0], pytest.raises(UserError) as told:
+                stop.set()
+                answer.result()
+    assert told.value.code == "cancelled"
 
 
 @pytest.mark.parametrize(

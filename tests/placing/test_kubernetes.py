@@ -111,13 +111,12 @@ def test_manifests_are_what_kubernetes_takes(
 ) -> None:
     names, files = kubernetes.packed(recipes) if packed else (["/app/serve.toml"], {})
     secret = "" if into.startswith("pvc") else "redis"
-    wanted = Wanted("a:1", into, DEVICES, "team", 8, True, "500m", "1.5Gi", secret)
+    wanted = Wanted("a:1", into, DEVICES, 8, True, secret)
     found = kubernetes.manifests(wanted, names, files)
     assert [one["kind"] for one in found] == ["ConfigMap"] * packed + ["Job"] * len(DEVICES)
     for one in found:
         assert faults(one, SCHEMA[one["kind"]]) == []
         assert len(one["metadata"]["name"]) <= 63
-        assert one["metadata"]["namespace"] == "team"
     assert len({one["metadata"]["name"] for one in found}) == len(found)
     assert list(yaml.safe_load_all(kubernetes.text_of(found))) == found
 
@@ -235,9 +234,6 @@ def test_the_same_has_the_same_names_and_another_has_others(recipes: list[Recipe
         Wanted("a", "pvc:b", ["nvidia:a b"]),
         Wanted("a", "pvc:b", ["nvidia:=x"]),
         Wanted("a", "pvc:b", ["nvidia:../x=y"]),
-        Wanted("a", "pvc:b", ["cpu"], namespace="Team"),
-        Wanted("a", "pvc:b", ["cpu"], memory="a lot"),
-        Wanted("a", "pvc:b", ["cpu"], cpu="-1"),
         Wanted("a", "redis://h", ["cpu"], secret="a b"),
     ],
 )

@@ -38,6 +38,7 @@ EXITS = (
         "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
         "profile-no-password", "secret-name", "target-unknown", "fleet-unsignable",
         "fleet-keeps-all", "slurm-partition", "slurm-no-node",
+        "target-kubernetes",
     )),
     Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read. "
          "Nothing is done.", (

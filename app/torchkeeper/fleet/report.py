@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.version import VERSION
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.problems import answered, printable
 from torchkeeper.fleet.told import STATE_WORDS, met, title, where
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _why(row: CellFinding) -> str:
 
 
 def _problem(problem: Fault) -> str:
-    error = user_error(problem["code"], problem["params"])
+    error = answered(problem)
     return _text(" ".join(filter(None, (error.what, error.why, error.remedy))), 1000)
 
 

@@ -30,13 +30,11 @@ _RECIPES, _WORK, _VOLUME = "/recipes", "/work", "/bundles"
 CLAIM = "pvc:"
 #: What Kubernetes takes as an image, a name, a label's name and its value.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_CLAIM = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL = re.compile(
     r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?"
 )
 _VALUE = re.compile(r"[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
-_QUANTITY = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 #: Bytes of a ConfigMap, as the API server has it, with room for the rest of it.
 _MOST = (1 << 20) - (32 << 10)
 #: The resource of each maker's GPUs, and the label by which a node tells their product: of NVIDIA's
@@ -49,25 +47,25 @@ _GPUS = {
 _FOR_GOOD = [1, 2, 4]
 
 
+#: That a container asks for, how often it is started again that was ended, and the seconds that a
+#: Job is kept after its end.
+_ASKS = {"cpu": "4", "memory": "16Gi"}
+_RETRIES, _KEPT = 2, 86_400
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the Jobs are. image: has torchkeeper and torch. into: ``pvc:CLAIM/FOLDER``, or a Redis.
-    devices: as ``device`` has them. threads, portable: as of ``warm``. cpu, memory: that a
-    container asks for. secret: a Secret whose ``password`` is that of the Redis. retries: of a
-    container that was ended; kept: seconds that a Job is kept after its end.
+    devices: as ``device`` has them. threads, portable: as of ``warm``. secret: a Secret whose
+    ``password`` is that of the Redis.
     """
 
     image: str
     into: str
     devices: Sequence[str]
-    namespace: str = ""
     threads: int | None = None
     portable: bool = False
-    cpu: str = "4"
-    memory: str = "16Gi"
     secret: str = ""
-    retries: int = 2
-    kept: int = 86_400
 
 
 class Device(NamedTuple):
@@ -130,12 +128,8 @@ def manifests(
     are those of the image. Raises UserError.
     """
     _check(wanted)
-    found: list[Manifest] = []
-    if files:
-        found.append(_config_map(wanted, files))
-    for text in dict.fromkeys(wanted.devices):
-        found.append(_job(wanted, text, recipes, files or {}))
-    return found
+    jobs = [_job(wanted, text, recipes, files or {}) for text in dict.fromkeys(wanted.devices)]
+    return [_config_map(files), *jobs] if files else jobs
 
 
 def text_of(found: Sequence[Mapping[str, Any]]) -> str:
@@ -163,16 +157,13 @@ def _check(wanted: Wanted) -> None:
 
     for what, value, form in (
         (tr("image"), wanted.image, _IMAGE),
-        (tr("namespace"), wanted.namespace or "default", _NAME),
-        (tr("name of a Secret"), wanted.secret or "x", _CLAIM),
-        (tr("amount of processors"), wanted.cpu, _QUANTITY),
-        (tr("amount of memory"), wanted.memory, _QUANTITY),
+        (tr("name of a Secret"), wanted.secret or "x", _NAME),
     ):
         if not form.fullmatch(value):
             raise wrong(what, value)
     if wanted.into.startswith(CLAIM):
         claim, folder = _claim(wanted.into)
-        if not _CLAIM.fullmatch(claim) or ".." in folder.split("/"):
+        if not _NAME.fullmatch(claim) or ".." in folder.split("/"):
             raise wrong(tr("claim of a volume"), wanted.into)
     elif not wanted.into.startswith(("redis://", "rediss://")):
         raise UserError(
@@ -196,11 +187,8 @@ def _claim(into: str) -> tuple[str, str]:
     return claim, folder.strip("/")
 
 
-def _meta(wanted: Wanted, name: str) -> Manifest:
-    named: Manifest = {"name": name}
-    if wanted.namespace:
-        named["namespace"] = wanted.namespace
-    return {**named, "labels": {"app.kubernetes.io/name": "torchkeeper-warm"}}
+def _meta(name: str) -> Manifest:
+    return {"name": name, "labels": {"app.kubernetes.io/name": "torchkeeper-warm"}}
 
 
 def _hashed(*of: object) -> str:
@@ -217,20 +205,15 @@ def _key(path: str) -> str:
     return f"{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}-{plain}"
 
 
-def _config_map(wanted: Wanted, files: Mapping[str, bytes]) -> Manifest:
+def _config_map(files: Mapping[str, bytes]) -> Manifest:
     data, binary = dict[str, str](), dict[str, str]()
     for path, content in sorted(files.items()):
         try:
             data[_key(path)] = content.decode()
         except UnicodeDecodeError:
             binary[_key(path)] = base64.b64encode(content).decode()
-    made = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": _meta(wanted, _config_name(files)),
-        "immutable": True,
-        "data": data,
-    }
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _meta(_config_name(files)),
+            "immutable": True, "data": data}  # fmt: skip
     return {**made, "binaryData": binary} if binary else made
 
 
@@ -243,26 +226,20 @@ def _job(wanted: Wanted, text: str, recipes: Sequence[str], files: Mapping[str, 
     command = ["torchkeeper", "warm", *recipes, "--into", f"{_WORK}/cache"]
     if wanted.threads is not None:
         command += ["--threads", str(wanted.threads)]
-    if wanted.portable:
-        command.append("--portable")
+    command += ["--portable"] * wanted.portable
     if text.partition(":")[0] == "cpu":
         command += ["--device", "cpu"]
-    volumes: list[Manifest] = [
-        {"name": "work", "emptyDir": {}},
-        {"name": "tmp", "emptyDir": {}},
-    ]
-    mounts = [{"name": "work", "mountPath": _WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
+    #: Where what is mounted, by its name.
+    mounted: dict[str, tuple[str, Manifest]] = {
+        "work": (_WORK, {"emptyDir": {}}), "tmp": ("/tmp", {"emptyDir": {}}),  # noqa: S108
+    }  # fmt: skip
     variables: list[Manifest] = [{"name": "HOME", "value": _WORK}]
     if files:
         items = [{"key": _key(path), "path": path} for path in sorted(files)]
-        volumes.append(
-            {"name": "recipes", "configMap": {"name": _config_name(files), "items": items}}
-        )
-        mounts.append({"name": "recipes", "mountPath": _RECIPES})
+        mounted["recipes"] = _RECIPES, {"configMap": {"name": _config_name(files), "items": items}}
     if wanted.into.startswith(CLAIM):
         claim, folder = _claim(wanted.into)
-        volumes.append({"name": "bundles", "persistentVolumeClaim": {"claimName": claim}})
-        mounts.append({"name": "bundles", "mountPath": _VOLUME})
+        mounted["bundles"] = _VOLUME, {"persistentVolumeClaim": {"claimName": claim}}
         # One for each device, so that no two write to one.
         command += ["--bundle", "/".join(filter(None, (_VOLUME, folder, f"{name}{SUFFIX}")))]
     else:
@@ -270,19 +247,19 @@ def _job(wanted: Wanted, text: str, recipes: Sequence[str], files: Mapping[str, 
     if wanted.secret:
         secret = {"secretKeyRef": {"name": wanted.secret, "key": "password"}}
         variables.append({"name": "TORCHKEEPER_REDIS_PASSWORD", "valueFrom": secret})
-    limits = {"memory": wanted.memory} | ({on.resource: 1} if on.resource else {})
+    limits = {"memory": _ASKS["memory"]} | ({on.resource: 1} if on.resource else {})
     container = {
         "name": "warm",
         "image": wanted.image,
         "command": command,
         "env": variables,
-        "resources": {"requests": {"cpu": wanted.cpu, "memory": wanted.memory}, "limits": limits},
+        "resources": {"requests": _ASKS, "limits": limits},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        "volumeMounts": mounts,
+        "volumeMounts": [{"name": one, "mountPath": at} for one, (at, _) in mounted.items()],
     }
     pod: Manifest = {
         "restartPolicy": "Never",
@@ -295,36 +272,28 @@ def _job(wanted: Wanted, text: str, recipes: Sequence[str], files: Mapping[str, 
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": volumes,
+        "volumes": [{"name": one, **of} for one, (_, of) in mounted.items()],
     }
     if on.labels:
         pod["nodeSelector"] = dict(on.labels)
     if on.resource:
         # Nodes with GPUs often take nobody else.
         pod["tolerations"] = [{"key": on.resource, "operator": "Exists", "effect": "NoSchedule"}]
-    metadata = _meta(wanted, name)
+    metadata = _meta(name)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": metadata,
         "spec": {
-            "backoffLimit": wanted.retries,
-            "ttlSecondsAfterFinished": wanted.kept,
+            "backoffLimit": _RETRIES,
+            "ttlSecondsAfterFinished": _KEPT,
             # A node that goes costs no retry; what cannot be compiled is not tried again.
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "Ignore",
-                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                    },
-                    {
-                        "action": "FailJob",
-                        "onExitCodes": {
-                            "containerName": "warm", "operator": "In", "values": _FOR_GOOD,
-                        },
-                    },
-                ]
-            },
+            "podFailurePolicy": {"rules": [
+                {"action": "Ignore",
+                 "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+                {"action": "FailJob",
+                 "onExitCodes": {"containerName": "warm", "operator": "In", "values": _FOR_GOOD}},
+            ]},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": pod},
         },
     }  # fmt: skip

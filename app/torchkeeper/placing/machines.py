@@ -12,7 +12,7 @@ from typing import Any
 
 from torchkeeper.client.engines import far, ferry, interpreters, probes
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, answered
 from torchkeeper.placing.target import Heard, Lost, Node, Target, Unit, check_size
 from torchkeeper.stores.names import SUFFIX
 from torchkeeper.verdict.probed import Env
@@ -124,6 +124,5 @@ def converse(
             if message.type == "result":
                 return message.body["result"]
             if message.type == "error":
-                error = message.body["error"]
-                raise user_error(error["code"], error.get("params", {}))
+                raise answered(message.body["error"])
             heard(message)

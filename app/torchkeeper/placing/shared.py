@@ -19,7 +19,7 @@ from typing import Any
 
 from torchkeeper.client.engines.process import encoded
 from torchkeeper.client.engines.travel import archive
-from torchkeeper.client.words.problems import failing_as, printable, user_error
+from torchkeeper.client.words.problems import answered, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import batch, protocol
 from torchkeeper.placing.target import Answer, Heard, Lost, Unit, check_size
@@ -189,7 +189,7 @@ class Asked:
             if error["code"] == "cancelled" and not self._stopped:
                 # Whoever has the machine wants it back.
                 raise lost(tr("The engine was ended before it was done."), self.tail())
-            raise user_error(error["code"], error.get("params", {}))
+            raise answered(error)
         if self._output and "sha256" in told:
             try:
                 check_size(os.path.getsize(self._output), self._unit.output)

@@ -9,6 +9,8 @@ from torchkeeper.placing.target import Target
 from torchkeeper.stores.ssh import SCHEME
 
 LOCAL, SLURM = "local", "slurm"
+#: Of it only manifests are printed (``cli.manifests``).
+KUBERNETES = "kubernetes"
 #: How the names of Ray clusters begin.
 _RAY = ("ray:", "http://", "https://")
 
@@ -41,6 +43,8 @@ def machines(text: str) -> list[str]:
         return [""]
     if text.startswith(SCHEME):
         return hosts.named(text)
+    if text.partition(":")[0] == KUBERNETES:
+        raise user_error("target-kubernetes", {})
     if ":" not in text and "/" not in text:
         return hosts.of_group(text)
     raise user_error("target-unknown", {"target": text})

@@ -24,7 +24,7 @@ from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.kept import whole
 from torchkeeper.client.temporary import Ended, Interrupts
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, answered
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import Ends, Message, traits
@@ -403,8 +403,7 @@ class Engine:
                         if message.type == "error":
                             if interrupted:
                                 raise interrupted
-                            error = message.body["error"]
-                            raise user_error(error["code"], error.get("params", {}))
+                            raise answered(message.body["error"])
                         once_more = once_more and message.type == "progress"
                         if on_message:
                             try:

@@ -11,7 +11,7 @@ import shlex
 import string
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.masking import without_logins
@@ -381,6 +381,11 @@ class _Shown(dict[str, str]):
 def user_error(code: str, params: Mapping[str, object]) -> UserError:
     """The words for a code. An unknown code is said as such, with its parameters."""
     return words_for(CATALOGUE, code, params)
+
+
+def answered(error: Mapping[str, Any]) -> UserError:
+    """The words for what an engine answers in place of a result."""
+    return user_error(error["code"], error.get("params", {}))
 
 
 def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, object]) -> UserError:

@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets, temporary
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import UserError, answered, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.lookups import Asides, aside
 from torchkeeper.gui.background.requests import (
@@ -441,7 +441,7 @@ class Worker(QObject):
             elif error["code"] == "cancelled":
                 self.cancelled.emit(ticket, _log(line))
             else:
-                why = user_error(error["code"], error.get("params", {}))
+                why = answered(error)
                 self.failed.emit(ticket, why, _log(line))
 
     def _with_password_for_any(self, request: Request, error: Mapping[str, Any]) -> bool:

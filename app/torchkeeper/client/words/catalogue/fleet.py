@@ -8,6 +8,11 @@ WORDS: dict[str, Words] = {
         "A target is “local”, “ssh://host”, a group of hosts, “slurm”, or a Ray cluster.",
         "“torchkeeper hosts” lists your groups.",
     ),
+    "target-kubernetes": Words(
+        "Torchkeeper sends nothing to Kubernetes.",
+        "It prints Jobs for it, which compile the recipes there.",
+        "Give “torchkeeper warm … --on kubernetes --dry-run --image IMAGE”.",
+    ),
     "fleet-lacks": Words(
         "No node has {what}.",
         "Each node that answered was asked.",
