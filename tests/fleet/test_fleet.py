@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,8 @@ import pytest
 
 from tests.fleet.conftest import BAD, CELLS, KERNELS, Warm, held, keys, warmed_alone
 from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.recipes import files
 from torchkeeper.client.words.problems import UserError
 
 
@@ -113,6 +116,43 @@ def test_cells_are_proven(warm: Warm, tmp_path: Path) -> None:
     again = warm(tmp_path / "place", prove=True, only=[0, 9, 20])
     assert again.result["states"]["proven"] == 3
     assert not again.found("cell"), "neither compiled nor proven again"
+
+
+def test_kernels_are_looked_for_in_one_process_until_one_is_not_found(
+    recipes: Path, tmp_path: Path
+) -> None:
+    """Then that one and those after it have a fresh one each: what it built is not the place's."""
+    warmed_alone(recipes, place := tmp_path / "place")
+    pids = tmp_path / "pids"
+    noted = f"import os\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+    # The same lines, as they are part of the kernel's hash.
+    (recipes / "noting.py").write_text(noted)
+    (recipes / "kernels.py").write_text(
+        KERNELS.replace("import triton\n", "import noting, triton\n")
+    )
+    asked = {"recipes": files.wire(files.chosen([str(recipes)])), "place": str(place),
+             "runs": ["warm"], "only": [0, 3, 6, 9]}  # fmt: skip
+
+    def verified() -> tuple[list[tuple[int, bool]], int]:
+        pids.unlink(missing_ok=True)
+        told = list[dict[str, Any]]()
+
+        def hear(message: Any) -> None:
+            if isinstance(one := message.body.get("variant"), dict) and "good" in one:
+                told.append(one)
+
+        with Engine() as engine:
+            result = engine.call("verify", asked, hear)
+        rows = [(row["index"], row["good"]) for row in result["variants"]]
+        assert [(row["index"], row["good"]) for row in told] == rows
+        return rows, len(set(pids.read_text().split()))
+
+    assert verified() == ([(0, True), (3, True), (6, True), (9, True)], 1)
+    for one in (place / "triton/0").iterdir():
+        about = json.loads(next(one.glob("add.json")).read_text())
+        if about["num_warps"] == 2 and about["target"]["arch"] == 80:
+            shutil.rmtree(one)
+    assert verified() == ([(0, True), (3, False), (6, True), (9, True)], 4)
 
 
 def test_what_fails_is_reported_and_the_rest_is_warm(

@@ -273,9 +273,7 @@ class Fleet:
         failed = {**heard.failed, **unmet}
         if unmet and not done:
             new = frozenset()  # of what it has sent, nothing is what it was asked for
-        if new:
-            size = os.path.getsize(file)
-            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
+        size = os.path.getsize(file) if new else 0
         with self._lock:
             if done or new:
                 self._state.came(unit, done, new, bool(new))
@@ -284,6 +282,7 @@ class Fleet:
             self._compiled += len(done)
         if new:
             self._bytes += size
+            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
             self._share(cells[0].group, file)
             self._merging.came(unit)
         else:
