@@ -17,6 +17,8 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.recipes import files
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.fleet import retention
+from torchkeeper.fleet.state import State
 
 
 def contents(place: Path) -> dict[str, bytes]:
@@ -153,6 +155,35 @@ def test_kernels_are_looked_for_in_one_process_until_one_is_not_found(
         if about["num_warps"] == 2 and about["target"]["arch"] == 80:
             shutil.rmtree(one)
     assert verified() == ([(0, True), (3, False), (6, True), (9, True)], 4)
+
+
+def test_of_kernels_of_one_bundle_only_those_go_that_no_cell_needs(
+    warm: Warm, tmp_path: Path
+) -> None:
+    """And what the user made himself stays, though no cell asks for it."""
+    place = tmp_path / "place"
+    first = warm(place, only=[0, 1, 2, 3], slots=1)
+    state = State(str(tmp_path / "state"))
+    state.read()
+    assert len(state.new) == 1, "they came together"
+    before, now = keys(place), {row["cell"] for row in first.cells[:2]}
+    needed = {name for one in now for name in state.done[one].named}
+    with Engine() as engine, state.held():
+
+        def ask(op: str, params: Any) -> Any:
+            rows, found = list[Any](), list[Any]()
+            told = engine.call(op, params, lambda message: (
+                rows.extend(message.rows) if message.type == "rows" else found.append(message.body)
+            ))  # fmt: skip
+            return told, rows, found
+
+        gone = retention.outdated(state, now)
+        done, went = retention.prune(str(place), gone, 0.0, ask)
+        state.pruned(went)
+    assert done["entries"] == 2
+    assert keys(place) == needed == before - went
+    again = warm(place, only=[0, 1], slots=1)
+    assert (again.result["there"], again.result["compiled"]) == (2, 0)
 
 
 def test_what_fails_is_reported_and_the_rest_is_warm(
