@@ -515,3 +515,17 @@ def test_others_who_may_write_there_are_logged(
 def test_the_caches_of_this_machine(fixture_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(fixture_cache))
     assert str(fixture_cache) in torchkeeper.places()
+
+
+@pytest.mark.torch
+def test_only_what_is_usable_is_taken(kept_291: Path, tmp_path: Path, torch_python: str) -> None:
+    bundle, cache = tmp_path / "b.torchcache", tmp_path / "cache"
+    with torchkeeper.open(kept_291) as place:
+        place.export(bundle, "kind:fxgraph", secrets="allow")
+    with torchkeeper.open(cache) as place, torchkeeper.open(bundle) as source:
+        done = place.import_(bundle, trust=True, python=torch_python, only_usable=True)
+        assert not done.entries
+        assert {one.code for one in done.left} == {"not-usable"}
+        copied = source.copy(cache, trust=True, python=torch_python, only_usable=True)
+        assert not copied.entries
+        assert place.import_(bundle, trust=True, python=torch_python).entries

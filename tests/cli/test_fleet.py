@@ -162,13 +162,21 @@ def test_what_is_not_asked_for_any_more_goes_to_the_trash_and_comes_back(
     assert run.result["pruned"]["entries"] >= 1
     after = {(row["kind"], row["key"]) for row in tk("ls", place, "--json").objects}
     gone = before - after
-    assert len([1 for kind, _ in gone if kind == "fxgraph"]) == 1
+    # A record of AOTAutograd's goes with its graph.
+    assert sorted(kind for kind, _ in gone if kind in ("fxgraph", "aotautograd")) == [
+        "aotautograd", "fxgraph",
+    ]  # fmt: skip
+    kept = tk("ls", fleet / "out.torchcache", "--filter", "kind:fxgraph", "--json").objects
+    assert len(kept) == 1, "what no cell needs does not go along"
+    made = (fleet / "out.torchcache").stat()
     assert stranger.read_text() == "mine"
     # The cell that is asked for has all that it had.
     status = tk("fleet", "status", "fleet.toml", "--json", cwd=fleet)
     assert (status.code, status.objects[0]["proven"]) == (0, 1)
     second = tk("fleet", "run", "fleet.toml", "--json", cwd=fleet)
     assert second.result["pruned"] == {"entries": 0, "bytes": 0}
+    assert second.result["copied"] == run.result["copied"]
+    assert (fleet / "out.torchcache").stat().st_mtime_ns == made.st_mtime_ns, "nothing has changed"
     while tk("undo", place).code == 0:
         pass
     assert {(row["kind"], row["key"]) for row in tk("ls", place, "--json").objects} == before

@@ -53,3 +53,18 @@ def test_without_an_environment_nobody_knows(
     ran = tk("import", bundle, "--into", tmp_path / "i", *only)
     assert ran.code == 3
     assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.torch
+def test_of_what_nobody_can_use_nobody_asks_whether_it_is_trusted(
+    tk: Tk, kept_291: Path, tmp_path: Path, torch_python: str
+) -> None:
+    bundle, into = tmp_path / "b.torchcache", tmp_path / "i"
+    words = ["export", kept_291, "-o", bundle, "--allow-secrets", "--filter", "kind:fxgraph"]
+    assert tk(*words).code == 0
+    asked = ["import", bundle, "--into", into, "--only", "usable", "--env", torch_python]
+    ran, trusted = tk(*asked), tk(*asked, "--trust")
+    assert (ran.code, ran.out.splitlines()[-1]) == (trusted.code, trusted.out.splitlines()[-1])
+    assert "trust" not in ran.err
+    assert not into.exists() or not _graphs(tk, into)
+    assert "--trust" in tk(*asked[:4], "--env", torch_python).err, "of what is taken it is asked"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,9 +17,13 @@ import pytest
 
 from tests.fleet.conftest import BAD, CELLS, KERNELS, Warm, held, keys, warmed_alone
 from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.recipes import files
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import NODES
+from torchkeeper.fleet import retention
 from torchkeeper.fleet.engine import FleetEngine
+from torchkeeper.fleet.state import State
 from torchkeeper.placing.machines import converse
 
 
@@ -119,6 +124,72 @@ def test_cells_are_proven(warm: Warm, tmp_path: Path) -> None:
     again = warm(tmp_path / "place", prove=True, only=[0, 9, 20])
     assert again.result["states"]["proven"] == 3
     assert not again.found("cell"), "neither compiled nor proven again"
+
+
+def test_kernels_are_looked_for_in_one_process_until_one_is_not_found(
+    recipes: Path, tmp_path: Path
+) -> None:
+    """Then that one and those after it have a fresh one each: what it built is not the place's."""
+    warmed_alone(recipes, place := tmp_path / "place")
+    pids = tmp_path / "pids"
+    noted = f"import os\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+    # The same lines, as they are part of the kernel's hash.
+    (recipes / "noting.py").write_text(noted)
+    (recipes / "kernels.py").write_text(
+        KERNELS.replace("import triton\n", "import noting, triton\n")
+    )
+    asked = {"recipes": files.wire(files.chosen([str(recipes)])), "place": str(place),
+             "runs": ["warm"], "only": [0, 3, 6, 9]}  # fmt: skip
+
+    def verified() -> tuple[list[tuple[int, bool]], int]:
+        pids.unlink(missing_ok=True)
+        told = list[dict[str, Any]]()
+
+        def hear(message: Any) -> None:
+            if isinstance(one := message.body.get("variant"), dict) and "good" in one:
+                told.append(one)
+
+        with Engine() as engine:
+            result = engine.call("verify", asked, hear)
+        rows = [(row["index"], row["good"]) for row in result["variants"]]
+        assert [(row["index"], row["good"]) for row in told] == rows
+        return rows, len(set(pids.read_text().split()))
+
+    assert verified() == ([(0, True), (3, True), (6, True), (9, True)], 1)
+    for one in (place / "triton/0").iterdir():
+        about = json.loads(next(one.glob("add.json")).read_text())
+        if about["num_warps"] == 2 and about["target"]["arch"] == 80:
+            shutil.rmtree(one)
+    assert verified() == ([(0, True), (3, False), (6, True), (9, True)], 4)
+
+
+def test_of_kernels_of_one_bundle_only_those_go_that_no_cell_needs(
+    warm: Warm, tmp_path: Path
+) -> None:
+    """And what the user made himself stays, though no cell asks for it."""
+    place = tmp_path / "place"
+    first = warm(place, only=[0, 1, 2, 3], slots=1)
+    state = State(str(tmp_path / "state"))
+    state.read()
+    assert len(state.new) == 1, "they came together"
+    before, now = keys(place), {row["cell"] for row in first.cells[:2]}
+    needed = {name for one in now for name in state.done[one].named}
+    with Engine() as engine, state.held():
+
+        def ask(op: str, params: Any) -> Any:
+            rows, found = list[Any](), list[Any]()
+            told = engine.call(op, params, lambda message: (
+                rows.extend(message.rows) if message.type == "rows" else found.append(message.body)
+            ))  # fmt: skip
+            return told, rows, found
+
+        gone = retention.outdated(state, now)
+        done, went = retention.prune(str(place), gone, 0.0, ask)
+        state.pruned(went)
+    assert done["entries"] == 2
+    assert keys(place) == needed == before - went
+    again = warm(place, only=[0, 1], slots=1)
+    assert (again.result["there"], again.result["compiled"]) == (2, 0)
 
 
 def test_what_fails_is_reported_and_the_rest_is_warm(

@@ -185,7 +185,10 @@ class Place:
         redacted = done["leaks"]["redacted"]
         return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
 
-    def import_(self, *files: Name, trust: bool = False, python: Name | None = None) -> Placed:
+    def import_(
+        self, *files: Name, trust: bool = False, python: Name | None = None,
+        only_usable: bool = False,
+    ) -> Placed:  # fmt: skip
         """Place the entries of bundles or mega-caches in this folder, as ``torchkeeper import``:
         all of them, or none. What is there already stays.
 
@@ -193,14 +196,17 @@ class Place:
         of your signers must have signed them (``torchkeeper signers``); else Error("untrusted").
         python: the interpreter with torch that will use them; by default
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
+        only_usable: only what that interpreter can use here, and what that needs, as ``--only
+        usable``; the rest is ``left``.
         """
         paths = [_file(file) for file in files]
         if not paths:
             raise misuse("There is no file to import.", "", "Name a bundle or a mega-cache.")
-        return self._import(paths, trust, python)
+        return self._import(paths, trust, python, only_usable)
 
     def _import(
-        self, paths: list[str], trust: bool, python: Name | None, cache: str = ""
+        self, paths: list[str], trust: bool, python: Name | None, only_usable: bool = False,
+        cache: str = "",
     ) -> Placed:  # fmt: skip
         from torchkeeper.client import signers
         from torchkeeper.client.engines import ferry
@@ -214,9 +220,10 @@ class Place:
             raise _untrusted("imported")
         # The names that are told are those of the latest files.
         with ferry.sent(self._machine, paths) as sent, self._asker.lock:
-            env = self._tell_names(list(sent.values()), python)
+            env = self._tell_names(list(sent.values()), python, only_usable)
             answer = self._asker.ask(
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env, cache=cache,
+                fits=only_usable,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
         return _placed(self.name, answer.result, answer.left)
@@ -224,7 +231,7 @@ class Place:
     def copy(
         self, to: Name | Place, filter: str = "", *, with_needed: bool = True,
         secrets: Secrets = "refuse", trust: bool = False, replace: bool = False,
-        python: Name | None = None, direct: bool = False,
+        python: Name | None = None, direct: bool = False, only_usable: bool = False,
     ) -> Placed:  # fmt: skip
         """Copy entries to another place, of any kind, as ``torchkeeper copy``. What is there stays.
 
@@ -234,6 +241,7 @@ class Place:
         trust: as for ``import_``, if this place is a file.
         replace: replace a bundle that is there.
         direct: from one machine to another by the ssh of the first, not by way of this one.
+        only_usable: only what ``python`` can use, and what that needs, as ``--only usable``.
         """
         from torchkeeper.client import carrying
 
@@ -249,8 +257,9 @@ class Place:
         if (into == "bundle" or crosses) and not from_file:
             facts = self._maker(python)
         asked: bundles.CopyParams = {
-            "place": self.name, "into": target.name, "select": self._select(filter, python),
-            "alone": not with_needed, "replace": replace, "secrets": told_secrets(secrets),
+            "place": self.name, "into": target.name,
+            "select": self._select(filter, python, only_usable), "alone": not with_needed,
+            "replace": replace, "secrets": told_secrets(secrets),
             "builders": carrying.builders(facts),
         }  # fmt: skip
         if crosses:
@@ -415,19 +424,26 @@ class Place:
         with self._asker.turn() as engine:
             return probes.know(engine, pythons)
 
-    def _select(self, filter: str, python: Name | None) -> Select:
-        """A selection by a filter, with the environment for the verdicts that it asks for."""
-        wanted = [self._python(python)] if probes.asks_verdicts(filter) else []
-        return {"filter": filter, "envs": self._know(wanted)}
+    def _select(self, filter: str, python: Name | None, only_usable: bool = False) -> Select:
+        """A selection by a filter, with the environment for the verdicts that it asks for; or only
+        what that can use.
+        """
+        asks = only_usable or probes.asks_verdicts(filter)
+        chosen: Select = {
+            "filter": filter, "envs": self._know([self._python(python)] if asks else [])
+        }  # fmt: skip
+        return {**chosen, "fits": True} if only_usable else chosen
 
-    def _tell_names(self, files: list[str], python: Name | None) -> str | None:
+    def _tell_names(
+        self, files: list[str], python: Name | None, wanted: bool = False
+    ) -> str | None:  # fmt: skip
         """As ``carrying.tell_names``; the environment that the entries are for."""
         from torchkeeper.client import carrying
 
         given = self._named(python)
         find = partial(carrying.here_of, given, files, self._machine)
         with self._asker.turn() as engine:
-            here, _ = carrying.tell_names(engine, files, find, bool(given))
+            here, _ = carrying.tell_names(engine, files, find, bool(given) or wanted)
         return here and here.python
 
     def _signature(self, file: str) -> bundles.SignatureResult:

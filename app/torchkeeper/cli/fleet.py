@@ -10,9 +10,19 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from torchkeeper.cli import cells, contract, leaving, looking, manifests, output, signing, warming
+from torchkeeper.cli import (
+    cells,
+    contract,
+    leaving,
+    looking,
+    manifests,
+    output,
+    publishing,
+    signing,
+    warming,
+)
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.bundles import copied
 from torchkeeper.client.engines import far
@@ -216,7 +226,7 @@ def _after(
     """Sign the place, copy it, and have go what is not asked for any more. What fails is said, and
     the rest is done all the same.
     """
-    done = _Onward()
+    done, cells_asked = _Onward(), {row["cell"] for row in rows}
 
     def sign() -> None:
         if job.sign:
@@ -227,10 +237,16 @@ def _after(
         about = {"source": job.into, "target": to, "filter": "", "alone": False, "direct": False,
                  "dry_run": False, "replace": True, "trust": True, "usable": None,
                  "secrets": job.params.get("secrets"), "env": job.params.get("python")}  # fmt: skip
-        told, asker = copied(argparse.Namespace(**{**vars(args), **about}))
+        kept = publishing.Kept(job.into, to, answer["state"], cells_asked)
+        if not kept.looks(args.json):
+            done.copied.append(to)
+            output.remark(args, [f"{printable(to)} has all of it already."])
+            return
+        told, asker = copied(argparse.Namespace(**{**vars(args), **about, "held": kept.rows}))
         output.remark(args, output.left_lines(asker.left))
         if failures(asker.left):
             raise user_error("fleet-copied-partly", {"place": to})
+        kept.keep()
         done.copied.append(to)
         if told["entries"]:
             output.remark(args, [f"{held(told)} copied to {printable(to)}."])
@@ -242,15 +258,12 @@ def _after(
             output.note("Nothing was removed, because not every node is there.")
             return
         state = State(answer["state"])
-        state.read()
-        gone = retention.outdated(state, {row["cell"] for row in rows})
-        with Engine(far.machine_of(job.into) or None) as engine:
+        with state.held(), Engine(far.machine_of(job.into) or None) as engine:
+            gone = retention.outdated(state, cells_asked)
             asker = Asker(engine, args.json)
-
-            def ask(op: str, params: Mapping[str, object]) -> tuple[object, list[Any]]:
-                return asker.ask(op, **params), list(asker.rows)
-
-            done.pruned = retention.prune(job.into, gone, job.after, ask)
+            done.pruned, went = retention.prune(job.into, gone, job.after, publishing.asks(asker))
+            if went:
+                state.pruned(went)
         if done.pruned["entries"]:
             what = say.count(done.pruned["entries"], "entry", "entries")
             output.remark(args, [f"{what} that no cell asks for moved to the trash."])

@@ -71,17 +71,20 @@ def _import(args: argparse.Namespace) -> int:
         signatures, trusted = _signatures(args, asker)
         if args.dry_run or not trusted:
             inside = [look_inside(args, file, here()) for file in args.files]
+            usable = True
             if args.dry_run or not machine:
-                compared = _compare(args, inside, here())
+                compared, found = _compare(args, inside, here())
+                usable = bool(found) or not args.usable
                 if args.dry_run:
                     return compared
             elif not args.json:  # what of it is new is known once it is there
                 _tell(inside)
             nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
-            if output.can_ask():
+            if usable and output.can_ask():
                 with asking(args, machine) if machine else nullcontext(asker) as to:
                     warn_of_owners(to, [args.into])
-            if not trusts(nothing, TRUST, "the file", question):
+            # Of a file of which nothing can be used, nothing is taken: nobody need trust it.
+            if usable and not trusts(nothing, TRUST, "the file", question):
                 output.note(nothing)
                 return 1
         with (
@@ -125,8 +128,12 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
     }
 
 
-def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here | None) -> int:
-    """Print what is inside and what of it is new in the target; ends as an import would."""
+def _compare(
+    args: argparse.Namespace, inside: list[Inside], here: carrying.Here | None
+) -> tuple[int, int]:
+    """Print what is inside and what of it is new in the target; ends as an import would, and tells
+    how many entries that is of, with those that are there.
+    """
     machine = far.machine_of(args.into)
     with (
         asking(args, machine) as asker,
@@ -143,6 +150,7 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
     new = _summed([one["new"] for one in files])
     there, twice = (_summed([one[of] for one in files]) for of in ("there", "twice"))
     differs = _summed([one["differs"] for one in files])
+    meant = new["entries"] + there["entries"] + differs["entries"]
     counts = verdicts.together([one.counts for one in inside if one.counts]) if here else None
     whole: dict[str, object] = {
         **new, "exists": there["entries"], "doubles": twice["entries"], "new": new, "there": there,
@@ -167,7 +175,7 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
             output.emit({**entry.to_json(), **about})
         if not args.dry_run:
             output.emit({"compared": {**whole, "left": asker.left}})
-            return 0
+            return 0, meant
     else:
         for one in inside:
             print_inside(one)
@@ -188,8 +196,8 @@ def _compare(args: argparse.Namespace, inside: list[Inside], here: carrying.Here
         output.line(f"  disk     {room(answer['needed'], answer['space'])}")
         warn(inside)
         if not args.dry_run:
-            return 0
-    return asker.end(args, IMPORT, whole, args.into, dry=True)
+            return 0, meant
+    return asker.end(args, IMPORT, whole, args.into, dry=True), meant
 
 
 def _import_each(args: argparse.Namespace) -> int:

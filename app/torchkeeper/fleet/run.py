@@ -310,9 +310,7 @@ class Fleet:
         failed = {**heard.failed, **unmet}
         if unmet and not done:
             new = frozenset()  # of what it has sent, nothing is what it was asked for
-        if new:
-            size = os.path.getsize(file)
-            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
+        size = os.path.getsize(file) if new else 0
         with self._lock:
             if done or new:
                 self._state.came(unit, done, new, bool(new))
@@ -322,6 +320,7 @@ class Fleet:
             self._from_others += sum(one.shared for one in done.values())
         if new:
             self._bytes += size
+            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
             self._merging.came(unit, cells[0].kind)
         else:
             with contextlib.suppress(FileNotFoundError):

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -142,6 +142,10 @@ class State:
         elif "merged" in told:
             self.ours[str(told["merged"])] = _named(told.get("placed", ()))
             self.pending.pop(str(told["merged"]), None)
+        elif "pruned" in told:
+            gone = _named(told["pruned"])
+            for known in (self.new, self.ours):
+                known.update({unit: names - gone for unit, names in known.items()})
         elif "proved" in told:
             self.done[str(told["proved"])] = _done(told["as"])
 
@@ -209,6 +213,10 @@ class State:
         self._keep({"merged": unit, "placed": sorted(placed)})
         if path:
             _remove(path)
+
+    def pruned(self, names: Collection[Name]) -> None:
+        """These are not in the place any more, as nothing that is asked for needs them."""
+        self._keep({"pruned": sorted(names)})
 
     def proved(self, ident: str, how: Done) -> None:
         self._keep({"proved": ident, "as": asdict(how)})

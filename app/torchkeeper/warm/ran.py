@@ -22,6 +22,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.verdict.probed import CauseTold
 from torchkeeper.warm import supervise, sweep
 from torchkeeper.warm.options import JUDGED
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Proof, Summed, VerifiedGraph
 from torchkeeper.warm.traces.graphs import DECIDED
 
@@ -195,10 +196,7 @@ def run(
     """
     [variant] = job.variants
     cache = os.path.join(home, "cache")
-    inductor = os.path.normpath(os.path.join(cache, led.inductor))
-    env = alone(supervise.environment(inductor, job.threads, job.portable, job.settings), temporary)
-    if led.triton is not None:
-        env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
+    env = environment(job, cache, temporary, led)
     if trace is not None:
         env["TORCH_TRACE"] = trace
     prove = name in JUDGED and variant.source in PROVED
@@ -222,7 +220,20 @@ def run(
     [row] = result["variants"]
     if not prove or not (proof := row["proof"]):
         return Ran(result, list(heard.graphs.values()), built, None, written, header)
-    # A run that was a proof is told as lookups: what was found is a hit.
+    return of_proof(result, variant, proof, built)
+
+
+def environment(job: supervise.Job, cache: str, temporary: str, led: Used) -> dict[str, str]:
+    """The environment of a run on a cache folder."""
+    inductor = os.path.normpath(os.path.join(cache, led.inductor))
+    env = alone(supervise.environment(inductor, job.threads, job.portable, job.settings), temporary)
+    if led.triton is not None:
+        env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
+    return env
+
+
+def of_proof(result: Summed, variant: Variant, proof: Proof, built: list[str]) -> Ran:
+    """A run that was a proof is told as lookups: what was found is a hit."""
     found, of = proof["found"], proof["of"]
     result = {**result, "graphs": of, "hits": found, "misses": of - found}
     outcome = "hit" if found == of else "miss"

@@ -33,7 +33,7 @@ from torchkeeper.stores.copying import room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.preconditions import space
-from torchkeeper.warm import prepare, ran, supervise
+from torchkeeper.warm import prepare, ran, supervise, together
 from torchkeeper.warm.following import fitting, things, told_of
 from torchkeeper.warm.options import JUDGED, NO_MEGA, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran, Used, led_to
@@ -251,8 +251,8 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
 def _all_variants(
     job: supervise.Job, runs: Iterable[str], ground: Ground, report: Report
 ) -> Verified:
-    variants, rows = job.variants, list["VerifiedVariant"]()
-    done: list[dict[str, Ran]] = []
+    variants = job.variants
+    rows, done = list["VerifiedVariant"](), list[dict[str, Ran]]()
     if ground.several:
         queued = [told_of(variant) for variant in variants]
         for begin in range(0, len(queued), _VARIANTS):
@@ -262,25 +262,33 @@ def _all_variants(
         devices = [one.device for one in variants if one.source != "triton" and not one.portable]
         if any((one or job.device or "cpu").startswith("cpu") for one in devices):
             _prepare(ground.temporary(""), job.limit_s, report)
-    for number, variant in enumerate(variants):
-        if ground.several:
-            report.progress(number, len(variants), "variants")
-            report.finding(variant={"index": variant.index, "state": "compiling"})
-        problem: Fault | None = None
-        made: dict[str, Ran] = {}
-        try:
-            one = replace(job, variants=(variant,), jobs=1)
-            _runs(one, runs_of(variant, runs, ground.several), ground, report, made)
-        except Problem as e:
-            if not ground.several or e.code in _FOR_ALL:
-                raise
-            problem = {"code": e.code, "params": e.params}
+
+    def ended(variant: Variant, made: dict[str, Ran], problem: Fault | None = None) -> None:
         rows.append(of_variant(variant, made, problem))
         done.append(made)
         if ground.several:
             report.finding(variant={**rows[-1], "state": "failed" if problem else "done"})
+            report.progress(len(rows), len(variants), "variants")
+
     if ground.several:
-        report.progress(len(variants), len(variants), "variants")
+        report.progress(0, len(variants), "variants")
+    for some in together.groups(variants):
+        begun = len(rows)
+        if len(some) > 1 and runs_of(some[0], runs, True) == ["warm"]:
+            together.prove(job, some, ground, report, lambda one, ran: ended(one, {"warm": ran}))
+        for variant in some[len(rows) - begun :]:
+            if ground.several:
+                report.finding(variant={"index": variant.index, "state": "compiling"})
+            problem: Fault | None = None
+            made: dict[str, Ran] = {}
+            try:
+                one = replace(job, variants=(variant,), jobs=1)
+                _runs(one, runs_of(variant, runs, ground.several), ground, report, made)
+            except Problem as e:
+                if not ground.several or e.code in _FOR_ALL:
+                    raise
+                problem = {"code": e.code, "params": e.params}
+            ended(variant, made, problem)
     prepared = {"prepared"} if ground.several else set[str]()
     return told(done, rows, [name for name in RUNS if name in set(runs) - prepared])
 
