@@ -19,7 +19,6 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.outcomes import ARRIVED
 from torchkeeper.client.words.problems import CALLED
 from torchkeeper.engine.protocol import COPY, EXPORT
-from torchkeeper.fleet.retention import hold
 from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def asked(args: argparse.Namespace, engine: Engine, maker: Env | None) -> bundle
 def selected(args: argparse.Namespace, engine: Engine) -> Select:
     """What of the source is meant. Raises UserError."""
     if (held := getattr(args, "held", None)) is not None:
+        from torchkeeper.fleet.retention import hold
+
         hold(held, lambda op, params: (engine.call(op, params), [], ()))
         return {"filter": "", "held": True}
     if args.usable:
