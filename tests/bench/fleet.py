@@ -31,6 +31,7 @@ from torchkeeper.client.recipes import files
 from torchkeeper.engine.protocol import Message
 from torchkeeper.fleet.cells import Place
 from torchkeeper.fleet.gathering import Gathering
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State
 from torchkeeper.placing.target import Heard, Node, Target, Unit
@@ -156,7 +157,9 @@ def crowd(scratch: Path) -> list[Figure]:
         gathering = Gathering(str(scratch / "many.place"), None, {})
         inner = scratch / "inner"
         inner.mkdir()
-        fleet = Fleet(params, places, state, gathering, str(inner), Report())
+        fleet = Fleet(
+            params, places, state, gathering, str(inner), Report(), Keeper(state.folder, params, [])
+        )
         begun = time.monotonic()
         result = fleet.warm()
         ended = time.monotonic()

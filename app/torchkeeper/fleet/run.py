@@ -23,6 +23,7 @@ from torchkeeper.fleet import cells as matrix
 from torchkeeper.fleet.cells import Cell, Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.state import Done, State
 from torchkeeper.fleet.working import Work
 from torchkeeper.placing.target import Lost, Unit
@@ -66,10 +67,11 @@ class Fleet:
 
     def __init__(
         self, params: msg.FleetParams, places: Sequence[Place], state: State, gathering: Gathering,
-        scratch: str, report: Report,
+        scratch: str, report: Report, last: Keeper,
     ) -> None:  # fmt: skip
         self._params, self._places, self._state = params, places, state
         self._gathering, self._scratch, self._report = gathering, scratch, report
+        self._last = last
         self._asked: Sequence[str | SentRecipe] = params.get("recipes") or [BUILTIN]
         self._stop = threading.Event()
         #: The units that came and are to be merged; None at the end.
@@ -115,6 +117,7 @@ class Fleet:
         """All of it. Cancelled, it keeps what was done, and its result says so."""
         begun = time.monotonic()
         todo = self._begin()
+        self._last.keep(self._rows.values())
         with self._merging():
             self._run(todo, self._fill, self._failed)
         self._finish()
@@ -124,7 +127,9 @@ class Fleet:
             unproven = [one for one in self._cells if self._rows[one.ident]["state"] in wanted]
             elsewhere = _Elsewhere(self._state, self._places)
             self._run(unproven, self._prove, self._unproven, elsewhere.prefers)
-        return self._result(begun)
+        result = self._result(begun)
+        self._last.keep(self._rows.values(), result)
+        return result
 
     def _begin(self) -> list[Cell]:
         """What is left to do; tells of every cell."""
@@ -145,7 +150,7 @@ class Fleet:
             elif known and self._is_there(known, held):
                 self._there += 1
                 row["there"] = True
-                self._as(row, known)
+                known.tell(row)
             else:
                 todo.append(cell)
                 continue
@@ -166,14 +171,6 @@ class Fleet:
             "cell": cell.ident, "state": "waiting", "index": row["index"], "recipe": row["recipe"],
             "name": row["name"], "source": row["source"], "kind": cell.kind,
         }  # fmt: skip
-
-    def _as(self, row: msg.CellFinding, done: Done) -> None:
-        """What is known of a cell that was compiled, and maybe proven."""
-        row["node"], row["seconds"], row["graphs"] = done.node, done.seconds, done.graphs
-        row["state"] = done.proof or "warm"
-        if done.proof:
-            row["proved_on"], row["found"] = done.proved_on, done.found
-            row["hits"], row["misses"], row["rebuilt"] = done.hits, done.misses, done.rebuilt
 
     # Threads do it, and this one tells of it.
 
@@ -215,7 +212,9 @@ class Fleet:
         self._told.put({"cell_log": {"cell": cell, "line": line}})
 
     def _lost(self, place: Place, why: UserError, for_good: bool) -> None:
-        self._told.put({"node": told_of(place, "lost" if for_good else "waiting", fault_of(why))})
+        told = told_of(place, "lost" if for_good else "waiting", fault_of(why))
+        self._last.node(told)
+        self._told.put({"node": told})
 
     def _failed(self, cell: Cell, why: dict[str, str]) -> None:
         nodes = ", ".join(why)
@@ -273,21 +272,20 @@ class Fleet:
                 self._say(cell.ident, state="waiting")
             return self._unless_cancelled(e)
         done = heard.done(unit)
-        if new:
-            size = os.path.getsize(file)
-            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
         with self._lock:
             if done or new:
                 self._state.came(unit, done, new, bool(new))
             self._entries += len(new)
             self._compiled += len(done)
         if new:
+            size = os.path.getsize(file)
+            self._told.put({"gathered": {"node": place.name, "entries": len(new), "bytes": size}})
             self._bytes += size
             self._share(cells[0].group, file)
             self._came.put(unit)
         for ident, one in done.items():
             with self._lock:
-                self._as(self._rows[ident], one)
+                one.tell(self._rows[ident])
             self._say(ident)
         for cell in cells:
             if cell.ident not in done and cell.ident not in heard.failed:
@@ -380,7 +378,7 @@ class Fleet:
             known.proof = "proven" if row["good"] else "partly"
             with self._lock:
                 self._state.proved(cell.ident, known)
-                self._as(self._rows[cell.ident], known)
+                known.tell(self._rows[cell.ident])
             self._say(cell.ident)
             done.add(cell.ident)
         return done, failures

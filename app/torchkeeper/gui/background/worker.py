@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client import secrets, temporary
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
+from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.lookups import Asides, aside
@@ -36,6 +37,7 @@ from torchkeeper.stores.atomic import remove
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.fleet import QuestionFinding
 
 
 class Scratch(QObject):
@@ -118,6 +120,8 @@ class Worker(QObject):
     _unlocked = Signal(str, object)
     #: What an interpreter's facts are kept by, and those that are kept.
     _identified = Signal(object, object, object)
+    #: An engine, who asks on its way, and the answer.
+    _answered = Signal(object, int, object)
 
     def __init__(self, ahead: Ahead | None = None) -> None:
         """ahead: an engine that was started already, to browse with."""
@@ -139,6 +143,7 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
+        self._answered.connect(self._answer)
         self.asides = Asides(self)
         self.asides.result.connect(self.result)
         self.asides.failed.connect(self.failed)
@@ -388,6 +393,9 @@ class Worker(QObject):
                 asked = line.asked.get(message.id) if message.id is not None else None
                 if asked is None:
                     continue
+                if message.type == "finding" and "question" in message.body:
+                    self._ask(line, message.finding["question"])
+                    continue
                 if message.type == "finding":
                     found.setdefault(asked.request.ticket, []).append(message.finding)
                     continue
@@ -398,6 +406,25 @@ class Worker(QObject):
         except UserError as e:
             self._tell_found(found)
             self._lost(line, e)
+
+    def _ask(self, line: Line, told: QuestionFinding) -> None:
+        """Pass on what ssh asks of an engine that has ways of its own."""
+        asker = told["asker"]
+        before = line.questions.pop(asker, None)
+
+        def answer(text: str | None) -> None:  # on the main thread
+            with contextlib.suppress(RuntimeError):  # the worker is gone meanwhile
+                self._answered.emit(line, asker, text)
+
+        by = before.by if before else object()
+        one = Question(told["about"], told["kind"], told["text"], answer, told["again"], by)
+        if one.text:
+            line.questions[asker] = one
+        self.ways.asks.emit(one)
+
+    def _answer(self, line: Line, asker: int, text: str | None) -> None:
+        if not line.closing:
+            line.engine.answer(asker, text)
 
     def _tell_found(self, found: dict[int, list[Finding]]) -> None:
         for ticket, findings in found.items():
@@ -541,6 +568,9 @@ class Worker(QObject):
         if line.closing:
             return
         line.closing = True
+        for one in line.questions.values():
+            self.ways.asks.emit(one._replace(text=""))  # nobody waits for an answer
+        line.questions.clear()
         line.engine.end_input()
         line.deadline, line.step = time.monotonic() + GRACE, 0
         self._tick_soon()

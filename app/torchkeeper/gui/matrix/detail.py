@@ -40,7 +40,7 @@ class DetailPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Co&py log"), self._copy, copies, enter=False)
+        self.copy = forms.button(self.tr("Co&py log"), self.copy_all, copies, enter=False)
         self._told = Told("")
         #: The log that is shown, and how many of its lines had come by then.
         self._log: list[str] | None = None
@@ -86,7 +86,8 @@ class DetailPane(QWidget):
             bar.setValue(bar.maximum())
         return True
 
-    def _copy(self) -> None:
+    def copy_all(self) -> None:
+        """Copy all that is told, with the log."""
         told = self._told
         said = str(told.error).splitlines() if told.error else []
         head = [told.full or told.name, told.facts, *told.warning.splitlines()]
