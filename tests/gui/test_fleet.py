@@ -745,7 +745,7 @@ def test_cells_and_nodes_have_menus(qtbot: QtBot, window: Window) -> None:
         does()
         assert "decode, batch 4, bfloat16" in QGuiApplication.clipboard().text()
     assert "mat1 and mat2" in QGuiApplication.clipboard().text()
-    page.nodes.setCurrentItem(page.nodes.topLevelItem(0))
+    page.nodes.setCurrentIndex(page.nodes.model().index(0, 0))
     page.nodes.customContextMenuRequested.emit(page.nodes.rect().center())
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)

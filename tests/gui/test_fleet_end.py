@@ -97,7 +97,7 @@ def test_a_bundle_is_signed_once_it_is_whole(
     assert job.state is State.DONE, job.error
     signed = signing.signature_of(str(bundle), None, Report())
     assert signed.status == "unknown" and signed.fingerprint
-    qtbot.waitUntil(lambda: signed.fingerprint in page.where.text(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: str(signed.fingerprint) in page.where.text(), timeout=PATIENCE)
     before = bundle.read_bytes()
     window.flows.fleet.again(job)
     idle(qtbot, window)

@@ -1,6 +1,5 @@
 """What lives in the background thread: the supervisor of the engines, which alone starts, hears and
-stops them (``gui.background.engines`` is its handle on the main thread), and private folders of the
-window.
+stops them (``gui.background.engines`` is its handle on the main thread).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.client import secrets, temporary
+from torchkeeper.client import secrets
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
 from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import UserError, user_error
@@ -31,60 +30,13 @@ from torchkeeper.gui.background.requests import (
     servers_of,
     ways_of,
 )
+from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.gui.background.ways import Ways
-from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.fleet import QuestionFinding
-
-
-class Scratch(QObject):
-    """Private folders: each goes when nobody needs it, at the latest when the window ends."""
-
-    #: Nothing is being removed any more.
-    idle = Signal()
-    #: A folder, and whether it could be removed.
-    _gone = Signal(str, bool)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._there: set[str] = set()
-        self.going: set[str] = set()
-        self._gone.connect(self._forget)
-
-    def make(self, use: str) -> str:
-        """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
-        folder = temporary.make(use)
-        self._there.add(folder)
-        return folder
-
-    def remove(self, folder: str) -> None:
-        """Remove one that was made here, however large it is."""
-        if folder not in self._there or folder in self.going:
-            return
-        self.going.add(folder)
-
-        def work() -> None:
-            gone = remove(folder)
-            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-                self._gone.emit(folder, gone)
-
-        aside(work)
-
-    def remove_all(self) -> None:
-        """Remove all there are; ``idle`` follows unless nothing is ``going``."""
-        for folder in list(self._there):
-            self.remove(folder)
-
-    def _forget(self, folder: str, gone: bool) -> None:
-        self.going.discard(folder)
-        # What could not be removed now is tried once more at the end.
-        if gone:
-            self._there.discard(folder)
-        if not self.going:
-            self.idle.emit()
 
 
 #: Milliseconds between looks at engines that were asked to stop.

@@ -119,7 +119,7 @@ class Operations(QObject):
         """
         params: FleetParams = {"on": on, "into": into, "again": again, "asks": True}
         params["prove"], params["slots"] = bool(options.get("prove")), options.get("slots")
-        params["python"], params["named"] = options.get("python"), list(recipes)
+        params["python"], params["named"] = options.get("python") or None, list(recipes)
 
         prove, key = bool(options.get("prove")), options.get("key", "")
 

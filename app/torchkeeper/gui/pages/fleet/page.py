@@ -19,8 +19,8 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QWidget
 
-from torchkeeper.client.words import fleets, say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
@@ -29,12 +29,10 @@ from torchkeeper.gui.matrix import cells as words
 from torchkeeper.gui.matrix.cells import AT_WORK, BAD, PARTLY, PROVEN, WARM, Cells
 from torchkeeper.gui.matrix.detail import DetailPane, Told
 from torchkeeper.gui.matrix.grid import MatrixView
-from torchkeeper.gui.matrix.variants import Log
-from torchkeeper.gui.pages.fleet import earlier, reporting
+from torchkeeper.gui.pages.fleet import earlier, told
 from torchkeeper.gui.pages.fleet.nodes import NodeList
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.places.targets import Targets, together
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
@@ -229,12 +227,11 @@ class FleetPage(Page):
         if self.job is None and before:
             self._turn_back(before[0]["folder"])
         offers: list[tuple[str, object]] = [
-            (_run_title(job.place or "", job.started or time.time(), "%H:%M"), job.id)
+            (told.run(job.place or "", job.started or time.time(), "%H:%M"), job.id)
             for job in every
         ]
         offers += [
-            (_run_title(one["into"], one["began"], "%Y-%m-%d %H:%M"), one["folder"])
-            for one in before
+            (told.run(one["into"], one["began"], "%Y-%m-%d %H:%M"), one["folder"]) for one in before
         ]
         with QSignalBlocker(self.runs):
             self.runs.offer(offers, self._shown)
@@ -398,28 +395,10 @@ class FleetPage(Page):
         self.blank.offer(self.tr("Warm on several machines…"), _NEW)
 
     def _tell_job(self, job: Job) -> None:
-        cells, place = job.cells, printable(Place(job.place or "").title, 60)
-        states = ", ".join(fleets.states(cells.counts))
-        if job.active:
-            name = self.tr("Warming {}").format(place)
-            if job.state is State.CANCELLING:
-                name = self.tr("Cancelling: what runs comes to its end")
-            elif job.state is State.QUEUED:
-                name = self.tr("Waiting for the job before it")
-            elif not cells.rows:
-                states = self.tr("asking the targets, then looking what is to be done…")
-        else:
-            name = self._ended_title(job, place)
-        self.name.setText(name)
-        forms.tell(self.facts, states)
-        on = together(job.asked.get("on", ()), _NAMED)
-        where = self.tr("Into {}, on {}").format(printable(job.place or "", 400), on)
-        if signer := reporting.signer(job):
-            where += " · " + self.tr("signed with {}").format(printable(signer, 100))
-        elif job.asked.get("key") and job.state is State.DONE:
-            where += " · " + self.tr("not signed, as not every cell is what was asked for")
-        took = job.elapsed(time.time())
-        self.where.setText(f"{where} · {say.seconds(round(took, 1))}" if took else where)
+        cells, said = job.cells, told.fleet(job, self._is_earlier(job))
+        self.name.setText(said.name)
+        forms.tell(self.facts, said.states)
+        self.where.setText(said.where)
         self.bar.setVisible(job.active)
         if job.active:
             part = job.fraction()
@@ -443,15 +422,6 @@ class FleetPage(Page):
         cut = job.state is State.CANCELLED
         self.redo.setText(self.tr("&Go on") if cut else self.tr("&Again for what failed"))
         self.cancel.setEnabled(job.state is not State.CANCELLING)
-
-    def _ended_title(self, job: Job, place: str) -> str:
-        if job.state is State.CANCELLED and not job.result and self._is_earlier(job):
-            return self.tr("It did not come to its end: what was done stays in {}").format(place)
-        if job.state is State.CANCELLED:
-            return self.tr("Cancelled: what was done stays in {}").format(place)
-        if job.state is State.FAILED:
-            return self.tr("{} is not warm").format(place)
-        return fleets.title(job.result, bool(job.asked.get("prove")))
 
     def _tell_nodes(self, job: Job | None) -> None:
         known = job.cells if job is not None and job.cells.nodes else self._asked
@@ -492,29 +462,13 @@ class FleetPage(Page):
         if self._whole.sizes()[0] != wanted:
             self._whole.setSizes([wanted, max(room - wanted, 1)])
 
-    def _tell_node(self, known: Cells) -> None:
-        """What a node is, what it has compiled, and what is wrong with it."""
-        node = known.nodes[self._node]
-        has = [x for x in known.order if known.rows[x].get("node") == self._node]
-        has = [x for x in has if known.rows[x]["state"] in words.HAD]
-        facts = [words.node_words(node["state"]), printable(node["kind"], 200)]
-        lines = [" · ".join(filter(None, facts)), printable(", ".join(node["devices"]), 400)]
-        if has:
-            lines.append(self.tr("Has compiled {}:").format(say.count(len(has), "cell", "cells")))
-        shown = [words.name_of(known.rows[x]) for x in has]
-        # What helps is to ask the targets again, not what helps a place.
-        told = words.error_of(node["why"])
-        error = told and self._same(UserError(told.what, told.why, told.remedy, code="fleet-told"))
-        log = Log(log=shown) if shown else None
-        self.detail.copy.setText(self.tr("Co&py"))
-        self.detail.tell(Told(printable(self._node, 200), "\n".join(filter(None, lines)), "",
-                              error, log))  # fmt: skip
-
     def _tell_cell(self) -> None:
         job, ident = self.job, self.matrix.current
         known = job.cells if job is not None and job.cells.nodes else self._asked
         if self._node in known.nodes:
-            self._tell_node(known)
+            one = told.node(known, self._node)
+            self.detail.copy.setText(self.tr("Co&py"))
+            self.detail.tell(one._replace(error=self._same(one.error)))
             return
         cell = job.cells.rows.get(ident) if job is not None and ident else None
         if job is None or cell is None:
@@ -556,9 +510,3 @@ class FleetPage(Page):
             self._head.show()
             self.notice.tell(error)
         self._soon()
-
-
-def _run_title(place: str, began: float, form: str) -> str:
-    """What a run is called in the list of them."""
-    at = time.strftime(form, time.localtime(began))
-    return f"{at} · {printable(Place(place).title, 60)}"
