@@ -719,6 +719,11 @@ def test_a_node_is_told_of_and_what_is_wrong_with_it(qtbot: QtBot, window: Windo
         key(qtbot, page.nodes, Qt.Key.Key_Up)
     assert page.detail.name.text() == "ssh://gpu1"
     assert page.detail.log.toPlainText().splitlines()[0] == "decode, batch 1, bfloat16"
+    before = page.detail.told
+    window.jobs.touch(job)
+    settle(qtbot)
+    page._refresh()
+    assert page.detail.told is before, "whoever reads stays where he is"
     assert "Has compiled 6 cells" in page.detail.facts.text()
     key(qtbot, page.nodes, Qt.Key.Key_End)
     assert page.detail.notice.what.text() == "ssh://gpu4 takes no connection."

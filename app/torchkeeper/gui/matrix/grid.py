@@ -342,7 +342,8 @@ class MatrixView(QTableView):
         room = self.viewport().width() - names
         self.setColumnWidth(0, names)
         for column in range(1, kinds + 1):
-            self.setColumnWidth(column, max(_NARROW, min(room // kinds, _WIDE)))
+            head = self.horizontalHeader().sectionSizeHint(column)
+            self.setColumnWidth(column, max(_NARROW, min(max(head, room // kinds), _WIDE)))
         self._widening = False
 
     def _resized(self, *_: object) -> None:

@@ -468,7 +468,9 @@ class FleetPage(Page):
         if self._node in known.nodes:
             one = told.node(known, self._node)
             self.detail.copy.setText(self.tr("Co&py"))
-            self.detail.tell(one._replace(error=self._same(one.error)))
+            one = one._replace(error=self._same(one.error))
+            if one != self.detail.told:  # whoever reads stays where he is
+                self.detail.tell(one)
             return
         cell = job.cells.rows.get(ident) if job is not None and ident else None
         if job is None or cell is None:
