@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -80,6 +81,12 @@ def begin(jobs: JobsModel, place: str = sample_fleet.BUNDLE) -> Job:
 
 def texts(model: CellsModel, row: int) -> list[str]:
     return [str(model.index(row, column).data()) for column in range(model.columnCount())]
+
+
+@pytest.fixture(autouse=True)
+def nothing_before() -> None:
+    """No run of another test is kept."""
+    shutil.rmtree(os.path.dirname(folder_of("")), ignore_errors=True)
 
 
 @pytest.fixture
@@ -733,6 +740,11 @@ def test_a_node_is_told_of_and_what_is_wrong_with_it(qtbot: QtBot, window: Windo
     page.matrix.setFocus()
     key(qtbot, page.matrix, Qt.Key.Key_Down)
     assert page.detail.name.text().startswith("decode")
+    # What targets say once it has ended is shown with that.
+    page._heard([{"node": {**sample_fleet.nodes()[0], "name": "ssh://gpu9"}}])
+    qtbot.waitUntil(lambda: page.nodes.topLevelItemCount() == 6, timeout=PATIENCE)
+    assert page.about_nodes.text() == "5 of 6 nodes ready"
+    assert len(job.cells.nodes) == 5
 
 
 @pytest.mark.qt_log_ignore("raise\\(\\)", "grabbing the", "SizeHints", extend=True)

@@ -14,6 +14,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
 from tests.ssh.conftest import Machine, config, sshd
 from torchkeeper.client.engines import line
 from torchkeeper.client.kept import hosts
+from torchkeeper.fleet.state import folder_of
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.pages.fleet.page import FleetPage
 from torchkeeper.gui.window import Window
@@ -59,6 +60,7 @@ def page(
     sshd.config.write_text("".join(said))
     monkeypatch.setenv("PATH", f"{sshd.folder}/ours:{os.environ['PATH']}")
     hosts.add(["ssh://key", "ssh://word"])
+    shutil.rmtree(os.path.dirname(folder_of("")), ignore_errors=True)  # of another test
     page = open_window().show_page("fleet")
     assert isinstance(page, FleetPage)
     qtbot.waitUntil(lambda: page.nodes.topLevelItemCount() == 2, timeout=PATIENCE)

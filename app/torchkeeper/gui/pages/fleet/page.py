@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -268,7 +269,7 @@ class FleetPage(Page):
         self._reading.call(Listener(result=read, failed=self._answered), earlier.read, folder)
 
     def _turn_to(self, job: Job | None) -> None:
-        self.job, self._touched = job, False
+        self.job, self._touched, self._asked = job, False, Cells()
         self.matrix.cells.show_cells(job.cells if job else Cells())
         self._soon()
 
@@ -423,8 +424,18 @@ class FleetPage(Page):
         self.redo.setText(self.tr("&Go on") if cut else self.tr("&Again for what failed"))
         self.cancel.setEnabled(job.state is not State.CANCELLING)
 
+    @property
+    def _known(self) -> Cells:
+        """What the fleet has told, with what targets have said since it ended."""
+        job, asked = self.job, self._asked
+        if job is None or (not job.cells.nodes and not job.active):
+            return asked
+        if job.active or not asked.nodes:
+            return job.cells
+        return replace(job.cells, nodes={**job.cells.nodes, **asked.nodes})
+
     def _tell_nodes(self, job: Job | None) -> None:
-        known = job.cells if job is not None and job.cells.nodes else self._asked
+        known = self._known
         about = ""
         if known.nodes:
             self.nodes.show_nodes(known)
@@ -464,7 +475,7 @@ class FleetPage(Page):
 
     def _tell_cell(self) -> None:
         job, ident = self.job, self.matrix.current
-        known = job.cells if job is not None and job.cells.nodes else self._asked
+        known = self._known
         if self._node in known.nodes:
             one = told.node(known, self._node)
             self.detail.copy.setText(self.tr("Co&py"))
