@@ -31,7 +31,8 @@ _tr = partial(QCoreApplication.translate, "FleetMatrix")
 #: Cells that are taken in at a time, and kinds of nodes that have a column of their own.
 STEP, _KINDS = 2_000, 200
 _ROW, _PAD, _SHIFT = 28, 8, 24
-#: Pixels of the names at most, and of each column beside them at least and at most.
+#: Pixels of the names at most, unless there is much room; of each column beside them at least, and
+#: at most.
 _NAMES, _NARROW, _WIDE = 240, 140, 320
 #: Names that are looked at for how wide they are.
 _MEASURED = 200
@@ -338,8 +339,9 @@ class MatrixView(QTableView):
         some = range(min(self.cells.rowCount(), _MEASURED))
         metrics = self.fontMetrics()
         widest = max((metrics.horizontalAdvance(self.cells.text(n, 0)) for n in some), default=0)
-        names = max(120, min(_NAMES, widest + 3 * _PAD))
-        room = self.viewport().width() - names
+        whole = self.viewport().width()
+        names = max(120, min(max(_NAMES, whole * 3 // 10), widest + 3 * _PAD))
+        room = whole - names
         self.setColumnWidth(0, names)
         for column in range(1, kinds + 1):
             head = self.horizontalHeader().sectionSizeHint(column)
