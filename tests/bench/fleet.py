@@ -31,6 +31,7 @@ from torchkeeper.client.recipes import files
 from torchkeeper.engine.protocol import Message
 from torchkeeper.fleet.cells import Place, kind_of
 from torchkeeper.fleet.gathering import Gathering
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State
 from torchkeeper.placing.target import Heard, Node, Target, Unit
@@ -195,7 +196,8 @@ def crowd(scratch: Path, of: Crowd = CROWD) -> list[Figure]:
         inner = scratch / "inner"
         inner.mkdir()
         begun = time.monotonic()
-        fleet = Fleet(params, places, state, gathering, SimpleQueue(), str(inner), Report())
+        last = Keeper(state.folder, params, [])
+        fleet = Fleet(params, places, state, gathering, SimpleQueue(), str(inner), Report(), last)
         planned = time.monotonic()
         result = fleet.warm()
         ended = time.monotonic()

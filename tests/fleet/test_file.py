@@ -46,7 +46,7 @@ def test_what_a_file_says_is_what_is_asked(tmp_path: Path) -> None:
         "recipes": ["builtin"], "on": ["local", "ssh://gpu1"], "into": f"{tmp_path}/cache",
         "prove": True, "share": True, "slots": 2, "python": f"{tmp_path}/venv/bin/python",
         "state": f"{tmp_path}/st", "secrets": "leave", "device": "cpu", "threads": 4,
-        "portable": True, "limit_s": 90.0,
+        "portable": True, "limit_s": 90.0, "named": ["builtin"],
     }  # fmt: skip
     assert job.also == [
         "redis://cache.local:6379/0", f"{tmp_path}/out.torchcache", "ssh://gpu1/srv/c",

@@ -24,6 +24,7 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.fleet import run, sharing
 from torchkeeper.fleet.cells import Place, kind_of
 from torchkeeper.fleet.gathering import Gathering
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.sharing import Shared
 from torchkeeper.fleet.state import State
@@ -214,7 +215,8 @@ def test_what_another_fleet_publishes_meanwhile_is_a_hit(
     with state.held():
         params: Any = {"recipes": wired, "into": server.url, "share": True}
         scratch = str(tmp_path / "scratch")
-        fleet = Fleet(params, [place], state, gathering, SimpleQueue(), scratch, Report())
+        last = Keeper(state.folder, params, [])
+        fleet = Fleet(params, [place], state, gathering, SimpleQueue(), scratch, Report(), last)
         result = fleet.warm()
     gathering.close()
     assert result["states"]["warm"] == result["compiled"] == 2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ from typing import Any, cast
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from tests.fleet.conftest import BAD, KERNELS
@@ -28,8 +29,10 @@ from torchkeeper.client.engines import line
 from torchkeeper.client.kept import hosts
 from torchkeeper.client.kept import targets as kept
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.messages.fleet import CellFinding, FleetResult, NodeFinding
+from torchkeeper.engine.messages.fleet import CellFinding, FleetParams, FleetResult, NodeFinding
 from torchkeeper.engine.protocol import FLEET
+from torchkeeper.fleet.last import Keeper
+from torchkeeper.fleet.state import folder_of
 from torchkeeper.gui.activity.shown import past_of, progress, told
 from torchkeeper.gui.dialogs.fleet import FleetDialog, TargetDialog
 from torchkeeper.gui.jobs.hearing import heard
@@ -78,6 +81,12 @@ def begin(jobs: JobsModel, place: str = sample_fleet.BUNDLE) -> Job:
 
 def texts(model: CellsModel, row: int) -> list[str]:
     return [str(model.index(row, column).data()) for column in range(model.columnCount())]
+
+
+@pytest.fixture(autouse=True)
+def nothing_before() -> None:
+    """No run of another test is kept."""
+    shutil.rmtree(os.path.dirname(folder_of("")), ignore_errors=True)
 
 
 @pytest.fixture
@@ -179,8 +188,7 @@ def test_the_matrix_has_a_line_for_each_variant_and_a_column_for_each_kind(qtbot
     model = matrix.cells
     assert (model.rowCount(), model.columnCount()) == (7, 4)
     heads = [model.headerData(n, Qt.Orientation.Horizontal) for n in range(4)]
-    assert heads == ["Variant", "NVIDIA H100, torch 2.9.1", "NVIDIA A100, torch 2.9.1",
-                     "CPU avx512, torch 2.9.1"]  # fmt: skip
+    assert heads == ["Variant", "NVIDIA H100", "NVIDIA A100", "CPU avx512"]
     assert texts(model, 2)[:2] == ["decode, batch 4, bfloat16", "failed"]
     spoken = model.index(2, 1).data(Qt.ItemDataRole.AccessibleTextRole)
     assert spoken == "decode, batch 4, bfloat16, " + sample_fleet.KINDS[0] + ": failed"
@@ -208,7 +216,7 @@ def test_kinds_that_are_called_alike_are_told_apart() -> None:
     model.show_cells(cells)
     model.refresh()
     heads = [model.headerData(n, Qt.Orientation.Horizontal) for n in range(1, 5)]
-    assert heads == ["H100, torch 2.9 · aa", "H100, torch 2.9 · bb", "CPU, torch 2.9", "Any node"]
+    assert heads == ["H100\ntorch 2.9 · aa", "H100\ntorch 2.9 · bb", "CPU", "Any node"]
 
 
 def test_no_slice_is_long_while_ten_thousand_cells_come(qtbot: QtBot, window: Window) -> None:
@@ -656,3 +664,150 @@ def _configured(machines: list[Machine], monkeypatch: pytest.MonkeyPatch) -> Non
         said.append(one.config.read_text().replace("Host there", f"Host h{number}"))
     machines[0].config.write_text("".join(said))
     monkeypatch.setenv("PATH", f"{machines[0].folder}/ours:{os.environ['PATH']}")
+
+
+# What an earlier start has left.
+
+
+def keep(place: str, *, ended: bool, named: Sequence[str] = ("/r/decode.toml",)) -> None:
+    """Have a run of another start of which a place has a state."""
+    folder, cells = folder_of(place), Cells()
+    os.makedirs(folder, exist_ok=True)
+    sample_fleet.fill(cells, over=ended)
+    params: FleetParams = {"into": place, "on": ["gpus", "local"], "named": named, "prove": True}
+    keeper = Keeper(folder, params, sample_fleet.nodes())
+    keeper.keep(cells.rows.values(), sample_fleet.result(cells) if ended else None)
+
+
+def test_the_last_run_of_a_place_is_shown_again_and_goes_on(
+    qtbot: QtBot, open_window: OpenWindow, own_home: Path
+) -> None:
+    keep("/srv/older", ended=True)
+    keep(sample_fleet.BUNDLE, ended=False)
+    window = open_window()
+    page = page_of(window)
+    qtbot.waitUntil(lambda: page.matrix.cells.rowCount() == 7, timeout=PATIENCE)
+    qtbot.waitUntil(page.redo.isVisible, timeout=PATIENCE)
+    assert not window.jobs.jobs, "nothing is begun by looking"
+    assert page.name.text().startswith("It did not come to its end: what was done stays in llama")
+    assert page.nodes.topLevelItemCount() == len(sample_fleet.nodes())
+    assert not page.report.isVisible()
+    assert page.runs.count() == 2
+    page.runs.setCurrentIndex(1)
+    page.runs.activated.emit(1)
+    qtbot.waitUntil(lambda: page.name.text() == "18 of 21 cells proven", timeout=PATIENCE)
+    assert page.report.isVisible()
+    page._touch()
+    page.matrix.go_to("00020")
+    assert page.detail.log.toPlainText().splitlines() == ["ssh://gpu1:", *sample_fleet.LOG]
+    page.runs.setCurrentIndex(0)
+    page.runs.activated.emit(0)
+    qtbot.waitUntil(lambda: page.redo.text() == "&Go on", timeout=PATIENCE)
+    click(qtbot, page.redo)
+    [job] = window.jobs.jobs
+    assert (job.place, job.asked["recipes"]) == (sample_fleet.BUNDLE, ["/r/decode.toml"])
+    assert (job.asked["on"], job.asked["prove"]) == (["gpus", "local"], True)
+    assert page.job is job
+    idle(qtbot, window)
+    assert page.runs.itemData(0) == job.id
+
+
+def test_a_run_of_which_the_recipes_are_not_known_is_only_shown(
+    qtbot: QtBot, open_window: OpenWindow, own_home: Path
+) -> None:
+    keep(sample_fleet.BUNDLE, ended=True, named=())
+    page = page_of(open_window())
+    qtbot.waitUntil(page.report.isVisible, timeout=PATIENCE)
+    assert not page.redo.isVisible() and page.open.isVisible()
+
+
+def test_a_node_is_told_of_and_what_is_wrong_with_it(qtbot: QtBot, window: Window) -> None:
+    page, job = page_of(window), begin(window.jobs)
+    sample_fleet.fill(job.cells, over=True)
+    window.jobs.end(job, State.DONE, result=sample_fleet.result(job.cells))
+    qtbot.waitUntil(lambda: page.matrix.cells.rowCount() == 7, timeout=PATIENCE)
+    page.nodes.setFocus()
+    for _ in range(2):
+        key(qtbot, page.nodes, Qt.Key.Key_Down)
+        key(qtbot, page.nodes, Qt.Key.Key_Up)
+    assert page.detail.name.text() == "ssh://gpu1"
+    assert page.detail.log.toPlainText().splitlines()[0] == "decode, batch 1, bfloat16"
+    before = page.detail.told
+    window.jobs.touch(job)
+    settle(qtbot)
+    page._refresh()
+    assert page.detail.told is before, "whoever reads stays where he is"
+    assert "Has compiled 6 cells" in page.detail.facts.text()
+    key(qtbot, page.nodes, Qt.Key.Key_End)
+    assert page.detail.notice.what.text() == "ssh://gpu4 takes no connection."
+    assert not page.detail.notice.remedies.buttons, "a place is not what is wrong"
+    click(qtbot, page.detail.copy)
+    assert "ssh://gpu4 takes no connection." in QGuiApplication.clipboard().text()
+    page.matrix.setFocus()
+    key(qtbot, page.matrix, Qt.Key.Key_Down)
+    assert page.detail.name.text().startswith("decode")
+    # What targets say once it has ended is shown with that.
+    page._heard([{"node": {**sample_fleet.nodes()[0], "name": "ssh://gpu9"}}])
+    qtbot.waitUntil(lambda: page.nodes.topLevelItemCount() == 6, timeout=PATIENCE)
+    assert page.about_nodes.text() == "5 of 6 nodes ready"
+    assert len(job.cells.nodes) == 5
+
+
+@pytest.mark.qt_log_ignore("raise\\(\\)", "grabbing the", "SizeHints", extend=True)
+def test_cells_and_nodes_have_menus(qtbot: QtBot, window: Window) -> None:
+    page, job = page_of(window), begin(window.jobs)
+    sample_fleet.fill(job.cells, over=True)
+    window.jobs.end(job, State.DONE, result=sample_fleet.result(job.cells))
+    qtbot.waitUntil(page.redo.isVisible, timeout=PATIENCE)
+    page.matrix.go_to("00020")
+    offers = {text.replace("&", ""): does for _, text, _, does in page._of_cell()}
+    assert list(offers) == ["Copy line", "Copy result and log", "Again for what failed",
+                            "Open place"]  # fmt: skip
+    for does in (offers["Copy line"], offers["Copy result and log"]):
+        assert does is not None
+        does()
+        assert "decode, batch 4, bfloat16" in QGuiApplication.clipboard().text()
+    assert "mat1 and mat2" in QGuiApplication.clipboard().text()
+    page.nodes.setCurrentIndex(page.nodes.model().index(0, 0))
+    page.nodes.customContextMenuRequested.emit(page.nodes.rect().center())
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    assert [one.text() for one in menu.actions()] == ["&Copy", "As&k the targets"]
+    menu.close()
+
+
+def test_names_stay_where_the_matrix_is_scrolled_to_the_side(qtbot: QtBot) -> None:
+    cells, matrix = Cells(), MatrixView()
+    qtbot.addWidget(matrix)
+    kinds = [f"GPU {n}, torch 2.9 · {n}" for n in range(8)]
+    cells.hear({"cells": [cell(n, WARM, kind) for n in range(60) for kind in kinds]})
+    matrix.cells.show_cells(cells)
+    matrix.resize(500, 300)
+    matrix.show()
+    matrix.cells.refresh()
+    assert not matrix.names.isVisible()
+    matrix.go_to("28-GPU 7, torch 2.9 · 7")
+    qtbot.waitUntil(matrix.names.isVisible, timeout=PATIENCE)
+    at, beside = matrix.currentIndex(), matrix.names.visualRect(matrix.cells.index(40, 0))
+    assert beside.top() == matrix.visualRect(at).top()
+    for _ in range(6):
+        key(qtbot, matrix, Qt.Key.Key_Left)
+    assert matrix.visualRect(matrix.currentIndex()).left() >= matrix.columnWidth(0)
+    matrix.horizontalScrollBar().setValue(0)
+    assert not matrix.names.isVisible()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 700)])
+def test_no_node_is_cut_in_half(qtbot: QtBot, window: Window, size: tuple[int, int]) -> None:
+    page, job = page_of(window), begin(window.jobs)
+    window.resize(*size)
+    sample_fleet.fill(job.cells, over=False)
+    window.jobs.touch(job)
+    settle(qtbot)
+    qtbot.waitUntil(lambda: page.nodes.topLevelItemCount() == 5, timeout=PATIENCE)
+    settle(qtbot)
+    room, row = page.nodes.viewport().height(), page.nodes.sizeHintForRow(0)
+    assert room % row <= 3, (room, row)
+    assert size[0] < 1280 or room // row == 5
+    # The three kinds are side by side, as far as the page is wide enough.
+    assert size[0] < 1280 or page.matrix.horizontalScrollBar().maximum() == 0

@@ -40,6 +40,7 @@ from torchkeeper.engine.protocol import TABLE, misfit
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
 from torchkeeper.gui.background.lookups import At, PastJobs, Revealed, Room
+from torchkeeper.gui.pages.fleet import earlier
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed
@@ -139,6 +140,7 @@ class SampleEngines(Engines):
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
             places_targets.changed: self._targets,
+            earlier.every: self._earlier,
             known_recipes.listed: self._recipes,
             known_recipes.made: self._recipe_variants,
             known_recipes.text: self._recipe_text,
@@ -248,6 +250,10 @@ class SampleEngines(Engines):
         """The targets of fleets that are kept."""
         now = places_targets.Changed(self.targets, Gone())
         return self._tell(now, listener)
+
+    def _earlier(self, listener: Listener) -> int:
+        """The last runs of fleets: none."""
+        return self._tell([], listener)
 
     def _recipes(self, listener: Listener, *_: object, **__: object) -> int:
         """Those of the samples."""

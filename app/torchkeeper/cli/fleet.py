@@ -40,6 +40,7 @@ from torchkeeper.fleet.job import Job
 from torchkeeper.fleet.report import Told
 from torchkeeper.fleet.state import State
 from torchkeeper.fleet.told import at_rest, met, title
+from torchkeeper.warm.recipes.recipe import BUILTIN
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
@@ -108,6 +109,9 @@ def _on_many(args: argparse.Namespace) -> int:
         params["limit_s"] = args.limit
     if args.only:
         params["only"] = recipes.indexes(params.get("recipes"), args.only)
+    params["named"] = [
+        one if one == BUILTIN else os.path.abspath(one) for one in args.recipes or [BUILTIN]
+    ]
     if args.state:
         params["state"] = args.state
     also = [place for place in (args.bundle, args.publish) if place]

@@ -6,9 +6,10 @@ The wire has one JSON object a line, UTF-8, at most 1 MiB. The engine speaks fir
 request is ``{"id", "op", "params"}``; the answers carry its id: any number of ``progress``,
 ``rows`` (at most 500) and ``finding``, then one ``result`` or ``error``. ``{"cancel": id}`` asks
 for an early end, which is an ``error`` with code ``cancelled``; ``{"read": job}`` says that the end
-of a job was heard of, which need not be kept then. Fields that are not known are
-ignored. What arrives is checked as if an enemy had sent it, against the types of messages, too:
-what does not fit is refused, with where and why (``misfit``).
+of a job was heard of, which need not be kept then; ``{"answer": asker, "text"}`` answers what an
+operation asks on its way (``question``). Fields that are not known are ignored. What arrives is
+checked as if an enemy had sent it, against the types of messages, too: what does not fit is
+refused, with where and why (``misfit``).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.artifacts.version import VERSION
-from torchkeeper.engine import filled, home, protocol
+from torchkeeper.engine import answers, filled, home, protocol
 from torchkeeper.engine.fence import Fence
 from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import Session
@@ -231,6 +231,8 @@ def _take(
     if "read" in obj and not fence:
         module = importlib.import_module("torchkeeper.engine.detached")
         return cast("None", module.forget(str(obj["read"])))
+    if "answer" in obj and not fence:
+        return answers.answer(obj)
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
         return _refuse(out)

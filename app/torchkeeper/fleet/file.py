@@ -140,7 +140,8 @@ def read(path: str) -> Job:
     names = [one if one == BUILTIN else here(one) for one in _list(data["recipes"])]
     compiling = data.get("compile", {})
     params: FleetParams = {
-        "recipes": recipes.wire(names), "on": _list(data["on"]), "into": place(data["into"]),
+        "recipes": recipes.wire(names), "named": names, "on": _list(data["on"]),
+        "into": place(data["into"]),
         "prove": bool(data.get("prove")), "share": bool(data.get("share")),
         "secrets": _SECRETS[data["secrets"]] if "secrets" in data else None,
     }  # fmt: skip

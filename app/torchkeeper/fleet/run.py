@@ -23,6 +23,7 @@ from torchkeeper.fleet import claims
 from torchkeeper.fleet.cells import Cell, Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering, failed
 from torchkeeper.fleet.heard import LINES, Heard
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.merging import Merging
 from torchkeeper.fleet.proving import Elsewhere, Proofs
 from torchkeeper.fleet.sharing import Shared
@@ -60,11 +61,12 @@ class Fleet:
 
     def __init__(
         self, params: msg.FleetParams, places: Sequence[Place], state: State, gathering: Gathering,
-        told: queue.SimpleQueue[Mapping[str, Any]], scratch: str, report: Report,
+        told: queue.SimpleQueue[Mapping[str, Any]], scratch: str, report: Report, last: Keeper,
     ) -> None:  # fmt: skip
         """told: findings of threads, which are passed on."""
         self._params, self._places, self._state = params, places, state
         self._gathering, self._scratch, self._report = gathering, scratch, report
+        self._last = last
         self._asked: Sequence[str | SentRecipe] = params.get("recipes") or [BUILTIN]
         self._stop = threading.Event()
         #: What came in this run, where it is shared.
@@ -113,6 +115,7 @@ class Fleet:
         """All of it. Cancelled, it keeps what was done, and its result says so."""
         begun = time.monotonic()
         todo = self._begin()
+        self._last.keep(self._rows.values())
         with self._merged():
             self._run(todo, self._fill, self._failed, at_once=lambda place: place.jobs)
         self._merging.finish()
@@ -122,7 +125,9 @@ class Fleet:
             unproven = [one for one in self._cells if self._rows[one.ident]["state"] in wanted]
             elsewhere = Elsewhere(self._state)
             self._run(unproven, self._prove, self._unproven, prefers=elsewhere.prefers)
-        return self._result(begun)
+        result = self._result(begun)
+        self._last.keep(self._rows.values(), result)
+        return result
 
     def _begin(self) -> list[Cell]:
         """What is left to do; tells of every cell."""
@@ -144,7 +149,7 @@ class Fleet:
             elif known and self._is_there(known):
                 self._there += 1
                 row["there"] = True
-                self._as(row, known)
+                known.tell(row)
             else:
                 todo.append(cell)
                 continue
@@ -168,15 +173,6 @@ class Fleet:
         if row["target"]:
             found["target"] = row["target"]
         return found
-
-    def _as(self, row: msg.CellFinding, done: Done) -> None:
-        """What is known of a cell that was compiled, and maybe proven."""
-        row["node"], row["seconds"], row["graphs"] = done.node, done.seconds, done.graphs
-        row["state"] = done.proof or "warm"
-        row["shared"] = done.shared
-        if done.proof:
-            row["proved_on"], row["found"] = done.proved_on, done.found
-            row["hits"], row["misses"], row["rebuilt"] = done.hits, done.misses, done.rebuilt
 
     # Threads do it, and this one tells of it.
 
@@ -217,7 +213,9 @@ class Fleet:
         self._told.put({"cell_log": {"cell": cell, "line": line}})
 
     def _lost(self, place: Place, why: UserError, for_good: bool) -> None:
-        self._told.put({"node": told_of(place, "lost" if for_good else "waiting", fault_of(why))})
+        told = told_of(place, "lost" if for_good else "waiting", fault_of(why))
+        self._last.node(told)
+        self._told.put({"node": told})
 
     def _failed(self, cell: Cell, why: dict[str, str]) -> None:
         nodes = ", ".join(why)
@@ -327,7 +325,7 @@ class Fleet:
                 os.unlink(file)
         for ident, one in done.items():
             with self._lock:
-                self._as(self._rows[ident], one)
+                one.tell(self._rows[ident])
             self._say(ident)
         for cell in cells:
             if cell.ident not in done and cell.ident not in failed:
@@ -398,7 +396,7 @@ class Fleet:
     def _proved(self, ident: str, how: Done) -> None:
         with self._lock:
             self._state.proved(ident, how)
-            self._as(self._rows[ident], how)
+            how.tell(self._rows[ident])
         self._say(ident)
 
     def _result(self, begun: float) -> msg.FleetResult:

@@ -15,16 +15,21 @@ import stat
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.stores.folders import locks
 from torchkeeper.stores.names import SUFFIX
 
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.fleet import CellFinding
+
 _JOURNAL, _BUNDLES, _LOCK = "journal.jsonl", "bundles", "lock"
 #: What the bundles of units are called: another file in their folder is somebody's.
 _BUNDLE = re.compile(r"[0-9a-f]{16}" + re.escape(SUFFIX))
+#: What ``folder_of`` calls a folder.
+_FLEET = re.compile(r"[0-9a-f]{16}")
 #: Bytes of a journal.
 _MOST = 1 << 30
 
@@ -53,6 +58,14 @@ class Done:
     rebuilt: int = 0
     proof: str = ""
     shared: int = 0
+
+    def tell(self, row: CellFinding) -> None:
+        """What is known of a cell that was compiled, and maybe proven."""
+        row["node"], row["seconds"], row["graphs"] = self.node, self.seconds, self.graphs
+        row["state"], row["shared"] = self.proof or "warm", self.shared
+        if self.proof:
+            row["proved_on"], row["found"] = self.proved_on, self.found
+            row["hits"], row["misses"], row["rebuilt"] = self.hits, self.misses, self.rebuilt
 
     @property
     def named(self) -> frozenset[Name]:
@@ -87,10 +100,22 @@ def _done(told: Mapping[str, Any]) -> Done:
 
 def folder_of(place: str) -> str:
     """Where the state of a place's fleet is kept, unless another folder is named."""
+    name = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return os.path.join(_fleets(), name)
+
+
+def _fleets() -> str:
     from platformdirs import user_data_dir
 
-    name = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return os.path.join(user_data_dir("torchkeeper"), "fleets", name)
+    return os.path.join(user_data_dir("torchkeeper"), "fleets")
+
+
+def fleets() -> list[str]:
+    """The folders of all places that have one there."""
+    folder, names = _fleets(), list[str]()
+    with contextlib.suppress(OSError):
+        names = sorted(filter(_FLEET.fullmatch, os.listdir(folder)))
+    return [os.path.join(folder, name) for name in names]
 
 
 class State:

@@ -19,9 +19,11 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.client import temporary
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.session import Session
+from torchkeeper.fleet import asking
 from torchkeeper.fleet import cells as matrix
 from torchkeeper.fleet.cells import Place, fault_of, told_of
 from torchkeeper.fleet.gathering import Gathering
+from torchkeeper.fleet.last import Keeper
 from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State, folder_of
 from torchkeeper.placing.target import Node, Target
@@ -37,7 +39,11 @@ _TURN = 0.2
 
 def nodes(_: Session, params: msg.NodesParams, report: Report) -> msg.NodesResult:
     """The nodes of targets, each a finding. Raises UserError where a target cannot be asked."""
-    with _as_problems(), _targets(params, report) as (_some, places, unusable):
+    with (
+        _as_problems(),
+        asking.answered(params, "", report),
+        _targets(params, report) as (_some, places, unusable),
+    ):
         _tell_nodes(places, unusable, report)
         return {"nodes": len(places) + len(unusable), "ready": len(places)}
 
@@ -46,8 +52,9 @@ def fleet(session: Session, params: msg.FleetParams, report: Report) -> msg.Flee
     """Warm a matrix. Raises Problem and UserError for what holds for all of it."""
     with contextlib.ExitStack() as ends:
         ends.enter_context(_as_problems())
+        ends.enter_context(asking.answered(params, params["into"], report))
         _some, places, unusable = ends.enter_context(_targets(params, report))
-        _tell_nodes(places, unusable, report)
+        told = _tell_nodes(places, unusable, report)
         state = State(params.get("state") or folder_of(params["into"]))
         if params.get("dry"):
             state.read()
@@ -57,7 +64,8 @@ def fleet(session: Session, params: msg.FleetParams, report: Report) -> msg.Flee
         gathering = Gathering(params["into"], params.get("secrets"), session.secrets, found.put)
         ends.callback(gathering.close)
         scratch = ends.enter_context(temporary.folder("fleet"))
-        one = Fleet(params, places, state, gathering, found, scratch, report)
+        last = Keeper(state.folder, params, told)
+        one = Fleet(params, places, state, gathering, found, scratch, report, last)
         return one.look() if params.get("dry") else one.warm()
 
 
@@ -100,8 +108,9 @@ def _targets(
 
 def _tell_nodes(
     places: Sequence[Place], unusable: Sequence[tuple[Target, Node]], report: Report
-) -> None:
-    for place in places:
-        report.finding(node=told_of(place, "ready"))
-    for of, node in unusable:
-        report.finding(node=told_of(Place(of, node, ""), "unusable", fault_of(node.why)))
+) -> list[msg.NodeFinding]:
+    told = [told_of(place, "ready") for place in places]
+    told += [told_of(Place(of, node, ""), "unusable", fault_of(node.why)) for of, node in unusable]
+    for one in told:
+        report.finding(node=one)
+    return told

@@ -232,6 +232,12 @@ class Engine:
         """Ask for an early end of one request."""
         self._write({"cancel": ident})
 
+    def answer(self, asker: int, text: str | None) -> None:
+        """Answer what an operation asks on its way (a finding ``question``); None: there is none.
+        What is typed goes nowhere else.
+        """
+        self._write({"answer": asker, "text": text})
+
     def _write(self, obj: Mapping[str, object]) -> None:
         line = encoded(obj)
         if b'"ssh://' in line and self._own and self._joining is None:

@@ -11,6 +11,9 @@ from torchkeeper.client import temporary
 from torchkeeper.client.words.problems import failing_as, printable
 from torchkeeper.stores.atomic import remove
 
+#: What is wrong where ssh has no answer that helps.
+WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
+
 
 class Question(NamedTuple):
     """What ssh asks on its way to a machine, or ssh-keygen as it signs. about: the machine, or a

@@ -532,7 +532,8 @@ _OPERATIONS = {
     protocol.FLEET: _Told(
         fleets.note, lambda one: Outcome(
             fleets.title(one.result, bool(one.asked.get("prove"))),
-            [*fleets.lines(one.result, one.place), *_took(one)]),
+            [*fleets.lines(one.result, one.place), *_took(one),
+             *([signed(one.result["signature"])] if "signature" in one.result else [])]),
         lambda one: f"{fleets.title(one.result, bool(one.asked.get('prove')))}.",
         lambda one: not fleets.is_good(one.result, bool(one.asked.get("prove"))),
         lambda one: bool(one.result["compiled"] or one.result["there"])),

@@ -11,6 +11,7 @@ from torchkeeper.engine.messages.fleet import (
     CellLogFinding,
     GatheredFinding,
     NodeFinding,
+    QuestionFinding,
 )
 from torchkeeper.engine.messages.places import Looking, PlaceLooked
 from torchkeeper.engine.messages.verdicts import Program
@@ -183,6 +184,7 @@ class Finding(TypedDict, total=False):
     noted: str
     now: NowFinding
     owners: list[Owned]
+    question: QuestionFinding
     recovered: CutOff
     removed: Removed
     run: RunFinding

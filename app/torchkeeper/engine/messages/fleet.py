@@ -82,12 +82,27 @@ class CellLogFinding(TypedDict):
     line: str
 
 
+class QuestionFinding(TypedDict):
+    """ssh asks for something on its way to a machine (``client.engines.questions.Question``); an
+    answer says the number of the asker (``engine.answers``). text: empty where all is answered.
+    """
+
+    asker: int
+    about: str
+    kind: str
+    text: str
+    again: bool
+
+
 class NodesParams(TypedDict, total=False):
-    """on: the targets. python: the interpreter on each. slots: cells at a time on each node."""
+    """on: the targets. python: the interpreter on each. slots: cells at a time on each node. asks:
+    whether somebody answers what ssh asks (``question``).
+    """
 
     on: Sequence[str]
     python: str | None
     slots: int | None
+    asks: bool
 
 
 class NodesResult(TypedDict):
@@ -101,8 +116,8 @@ class FleetParams(NodesParams, Compiling, total=False):
     """into: the place. state: the folder in which is kept what was done. prove: whether each cell
     is proven. again: also what was proven only partly before. share: each unit also begins with
     what others have compiled since for the same kind of node. dry: only what would be done.
-    secrets: as of an export, for a place that others may read. Passwords are told before
-    (``secret``).
+    secrets: as of an export, for a place that others may read. named: what the recipes are called,
+    for who wants to go on from what was done. Passwords are told before (``secret``).
     """
 
     into: str
@@ -112,6 +127,7 @@ class FleetParams(NodesParams, Compiling, total=False):
     share: bool
     dry: bool
     secrets: Secrets | None
+    named: Sequence[str]
 
 
 class FleetResult(TypedDict):

@@ -16,6 +16,7 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
+    from torchkeeper.client.engines.questions import Question
 
 
 # PySide (6.11) keeps all connections that Python made in one table, without a lock, and gives up
@@ -140,6 +141,8 @@ class Line:
     closing: bool = False
     deadline: float | None = None
     step: int = 0
+    #: What is asked on the way of its operation and not answered, by the number of the asker.
+    questions: dict[int, Question] = field(default_factory=dict)
 
 
 def _named(request: Request, *params: str) -> list[str]:

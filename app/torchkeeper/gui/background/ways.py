@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from torchkeeper.client.engines.questions import WANTS
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.lookups import aside
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.questions import Question
 
 
-#: What is wrong where ssh has no answer that helps.
-WANTS = frozenset({"ssh-denied", "ssh-key-unknown"})
 #: Seconds after which a connection is given up that nobody has asked for.
 _PATIENCE = 30.0
 #: How often it is looked whether anything comes of what is sought.

@@ -1,6 +1,5 @@
 """What lives in the background thread: the supervisor of the engines, which alone starts, hears and
-stops them (``gui.background.engines`` is its handle on the main thread), and private folders of the
-window.
+stops them (``gui.background.engines`` is its handle on the main thread).
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.client import secrets, temporary
+from torchkeeper.client import secrets
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
+from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import UserError, answered, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.lookups import Asides, aside
@@ -30,59 +30,13 @@ from torchkeeper.gui.background.requests import (
     servers_of,
     ways_of,
 )
+from torchkeeper.gui.background.scratch import Scratch
 from torchkeeper.gui.background.ways import Ways
-from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
-
-
-class Scratch(QObject):
-    """Private folders: each goes when nobody needs it, at the latest when the window ends."""
-
-    #: Nothing is being removed any more.
-    idle = Signal()
-    #: A folder, and whether it could be removed.
-    _gone = Signal(str, bool)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._there: set[str] = set()
-        self.going: set[str] = set()
-        self._gone.connect(self._forget)
-
-    def make(self, use: str) -> str:
-        """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
-        folder = temporary.make(use)
-        self._there.add(folder)
-        return folder
-
-    def remove(self, folder: str) -> None:
-        """Remove one that was made here, however large it is."""
-        if folder not in self._there or folder in self.going:
-            return
-        self.going.add(folder)
-
-        def work() -> None:
-            gone = remove(folder)
-            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-                self._gone.emit(folder, gone)
-
-        aside(work)
-
-    def remove_all(self) -> None:
-        """Remove all there are; ``idle`` follows unless nothing is ``going``."""
-        for folder in list(self._there):
-            self.remove(folder)
-
-    def _forget(self, folder: str, gone: bool) -> None:
-        self.going.discard(folder)
-        # What could not be removed now is tried once more at the end.
-        if gone:
-            self._there.discard(folder)
-        if not self.going:
-            self.idle.emit()
+    from torchkeeper.engine.messages.fleet import QuestionFinding
 
 
 #: Milliseconds between looks at engines that were asked to stop.
@@ -118,6 +72,8 @@ class Worker(QObject):
     _unlocked = Signal(str, object)
     #: What an interpreter's facts are kept by, and those that are kept.
     _identified = Signal(object, object, object)
+    #: An engine, who asks on its way, and the answer.
+    _answered = Signal(object, int, object)
 
     def __init__(self, ahead: Ahead | None = None) -> None:
         """ahead: an engine that was started already, to browse with."""
@@ -139,6 +95,7 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
+        self._answered.connect(self._answer)
         self.asides = Asides(self)
         self.asides.result.connect(self.result)
         self.asides.failed.connect(self.failed)
@@ -388,6 +345,9 @@ class Worker(QObject):
                 asked = line.asked.get(message.id) if message.id is not None else None
                 if asked is None:
                     continue
+                if message.type == "finding" and "question" in message.body:
+                    self._ask(line, message.finding["question"])
+                    continue
                 if message.type == "finding":
                     found.setdefault(asked.request.ticket, []).append(message.finding)
                     continue
@@ -398,6 +358,25 @@ class Worker(QObject):
         except UserError as e:
             self._tell_found(found)
             self._lost(line, e)
+
+    def _ask(self, line: Line, told: QuestionFinding) -> None:
+        """Pass on what ssh asks of an engine that has ways of its own."""
+        asker = told["asker"]
+        before = line.questions.pop(asker, None)
+
+        def answer(text: str | None) -> None:  # on the main thread
+            with contextlib.suppress(RuntimeError):  # the worker is gone meanwhile
+                self._answered.emit(line, asker, text)
+
+        by = before.by if before else object()
+        one = Question(told["about"], told["kind"], told["text"], answer, told["again"], by)
+        if one.text:
+            line.questions[asker] = one
+        self.ways.asks.emit(one)
+
+    def _answer(self, line: Line, asker: int, text: str | None) -> None:
+        if not line.closing:
+            line.engine.answer(asker, text)
 
     def _tell_found(self, found: dict[int, list[Finding]]) -> None:
         for ticket, findings in found.items():
@@ -541,6 +520,9 @@ class Worker(QObject):
         if line.closing:
             return
         line.closing = True
+        for one in line.questions.values():
+            self.ways.asks.emit(one._replace(text=""))  # nobody waits for an answer
+        line.questions.clear()
         line.engine.end_input()
         line.deadline, line.step = time.monotonic() + GRACE, 0
         self._tick_soon()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSettings, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QListWidgetItem, QWidget
 
 from torchkeeper.client.engines import far
@@ -16,6 +16,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog, choose_folder, choose_target
+from torchkeeper.gui.dialogs.leaving import KeyChoice
 from torchkeeper.gui.dialogs.preparing import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job
@@ -34,6 +35,8 @@ Start = Callable[[list[str], list[str], str, Asked], Job]
 _OF = Qt.ItemDataRole.UserRole
 #: Cells at a time on each node, at most; lines of the list of targets; the height of one.
 _SLOTS, _LINES, _LINE = 64, 6, 30
+#: Characters that a choice has room for at least.
+_SHORT = 14
 
 
 class TargetChoice(forms.Compound):
@@ -181,7 +184,7 @@ class IntoChoice(forms.Compound):
     def __init__(self, places: Sequence[Place], first: str) -> None:
         """first: the path to begin with."""
         super().__init__()
-        self.combo = forms.Choice(24)
+        self.combo = forms.Choice(_SHORT)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(self.combo.InsertPolicy.NoInsert)
         self._read_only = {one.path for one in places if one.read_only}
@@ -236,6 +239,7 @@ class FleetDialog(WorkDialog):
         self,
         parent: QWidget,
         engines: Engines,
+        settings: QSettings,
         targets: Targets,
         places: Sequence[Place],
         start: Start,
@@ -248,7 +252,7 @@ class FleetDialog(WorkDialog):
         python: str = "",
     ) -> None:
         """recipes, on, into, prove, share, python: what to begin with."""
-        super().__init__(parent, 880, "fleet", "recipe", "bundle")
+        super().__init__(parent, 960, "fleet", "recipe", "bundle")
         self.setWindowTitle(self.tr("Warm on several machines"))
         self._start = start
         self.recipe = RecipeChoice(engines, recipes, rows=6)
@@ -256,6 +260,8 @@ class FleetDialog(WorkDialog):
         self.targets = TargetChoice(targets, list(filter(None, dict.fromkeys(machines))), on)
         self.into = IntoChoice(places, into)
         self.wrong = forms.label("", "error", wrap=True)
+        self.key = KeyChoice(engines, settings)
+        self.key.combo.setMinimumContentsLength(_SHORT)  # it stands beside the place
         self.prove = QCheckBox(self.tr("Pro&ve it: each cell is tried on another node"))
         self.prove.setChecked(prove)
         hint = self.tr(
@@ -278,7 +284,7 @@ class FleetDialog(WorkDialog):
         forms.keep_room(self.note, 1)
         self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self._lay_out()
-        for choice in (self.recipe, self.targets, self.into):
+        for choice in (self.recipe, self.targets, self.into, self.key):
             choice.changed.connect(self._say)
         self.prove.toggled.connect(self._say)
         self._say()
@@ -305,8 +311,15 @@ class FleetDialog(WorkDialog):
             "A bundle (.torchcache) holds entries for several kinds of machines; an "
             "import takes what fits."
         )
-        forms.field(body, self.tr("Gather &into"), self.into, hint)
-        forms.add(body, self.wrong, forms.GAP)
+        where, signs = forms.column(), forms.column()
+        forms.field(where, self.tr("Gather &into"), self.into, hint)
+        forms.add(where, self.wrong)
+        where.addStretch(1)
+        hint = self.tr("Once, at the end, if every cell is what you ask for.")
+        forms.field(signs, self.tr("Si&gn with"), self.key, hint)
+        signs.addStretch(1)
+        self._signs = forms.page(signs)
+        forms.add(body, forms.row((where, 1), (self._signs, 1), gap=32), forms.GAP)
         proof = forms.column(self.prove, self._hint, self.share, gap=4)
         proof.addStretch(1)
         several = forms.column()
@@ -321,10 +334,18 @@ class FleetDialog(WorkDialog):
         self.add_choice(body, self.go)
         self.recipe.setFocus()
 
+    @property
+    def _signable(self) -> bool:
+        """Whether the place is a bundle of this machine: nothing else can be signed."""
+        path = self.into.path or ""
+        return scheme_of(path).becomes(path) == "bundle" and not far.machine_of(path)
+
     def _say(self, *_: object) -> None:
         made, on, path = self.recipe.made, self.targets.chosen, self.into.path
         forms.tell(self.wrong, "" if path else self.into.wrong)
-        self.go.setEnabled(made is not None and bool(on) and path is not None)
+        self._signs.setVisible(self._signable)
+        why_not = self.key.why_not if self._signable else ""
+        self.go.setEnabled(made is not None and bool(on) and path is not None and not why_not)
         variants = say.count(len(made.variants), "variant", "variants") if made else "…"
         if not on:
             self.note.setText(self.tr("Tick at least one target."))
@@ -340,6 +361,9 @@ class FleetDialog(WorkDialog):
         if path is None or not on:
             return
         options: Asked = {"prove": self.prove.isChecked(), "share": self.share.isChecked()}
+        if self._signable:
+            self.key.keep()
+            options["key"] = self.key.value
         if slots := self.slots.value():
             options["slots"] = slots
         if python := self.python.text().strip():

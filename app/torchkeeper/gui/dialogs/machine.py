@@ -82,24 +82,44 @@ class QuestionDialog(Dialog):
         self.buttons(self.cancel, *([] if note else [self.go]))
         self.cancel.setDefault(not self.text)
         (self.text or self.cancel).setFocus()
+        #: Whether nobody waits for an answer any more.
+        self.answered = False
         self.accepted.connect(self._answer)
-        self.rejected.connect(lambda: question.answer(None))
+        self.rejected.connect(self._refuse)
+
+    def _refuse(self) -> None:
+        if not self.answered:
+            self.answered = True
+            self.question.answer(None)
 
     def _answer(self) -> None:
+        self.answered = True
         self.question.answer(self.text.text() if self.text else "yes")
         if self.text:
             self.text.clear()
 
     def over(self) -> None:
         """It is answered, or nobody waits for an answer any more."""
-        self.rejected.disconnect()
-        self.reject()
+        if not self.answered:
+            self.answered = True
+            self.reject()
 
 
 def ask(window: QWidget, question: Question) -> None:
-    """Ask it instead of what the same one asked before."""
-    for shown in window.findChildren(QuestionDialog):
-        if shown.question.by is question.by and shown.isVisible():
-            shown.over()
+    """Ask it instead of what the same one asked before, and after what others ask."""
+    every = window.findChildren(QuestionDialog)
+    for one in every:
+        if one.question.by is question.by:
+            one.over()
     if question.text:
-        QuestionDialog(window, question).open()
+        dialog = QuestionDialog(window, question)
+        dialog.finished.connect(lambda _: _next(window))
+        if not any(one.isVisible() for one in every):
+            dialog.open()
+
+
+def _next(window: QWidget) -> None:
+    """Ask what has waited for longest."""
+    every = [one for one in window.findChildren(QuestionDialog) if not one.answered]
+    if every and not any(one.isVisible() for one in every):
+        every[0].open()

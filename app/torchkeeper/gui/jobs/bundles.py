@@ -78,6 +78,15 @@ class Signing:
             engines.discard(folder)
         return {"signature": found, "size": attached["size"]}
 
+    def kept(self, job: Job, key: str, where: messages.Signed) -> Steps[Values]:
+        """The same; a bundle that somebody has signed, and that is as they did, stays so."""
+        about: messages.SignatureParams
+        about = {"file": where.get("file", ""), "signers": signers.signers_file()}
+        found: messages.SignatureResult = yield asking(self._engines, protocol.SIGNATURE, about)
+        if found["status"] in ("trusted", "unknown"):
+            return {"signature": found}
+        return (yield from self.signed(job, key, where))
+
     def _heard(self, job: Job, question: Question) -> None:
         with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
             self._ask(job, question)

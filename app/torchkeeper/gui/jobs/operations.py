@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.kept import runs
-from torchkeeper.client.words import outcomes, preparing
+from torchkeeper.client.words import fleets, outcomes, preparing
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
@@ -117,13 +117,23 @@ class Operations(QObject):
         slots, and python: that of each node. again: also what was proven only in part. here: the
         interpreter of this machine, where no other is named.
         """
-        params: FleetParams = {"on": on, "into": into, "again": again}
+        params: FleetParams = {"on": on, "into": into, "again": again, "asks": True}
         params["prove"], params["slots"] = bool(options.get("prove")), options.get("slots")
-        params["python"], params["share"] = options.get("python"), bool(options.get("share"))
+        params["python"], params["share"] = (
+            options.get("python") or None,
+            bool(options.get("share")),
+        )
+        params["named"] = list(recipes)
+
+        prove, key = bool(options.get("prove")), options.get("key", "")
 
         def steps(job: Job, ask: Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
-            return (yield from ask(told))
+            result: Any = yield from ask(told)
+            if not key or result["cut"] or not fleets.is_good(result, prove):
+                return {**result}
+            signed = self._signing.kept if not result["entries"] else self._signing.signed
+            return {**result, **(yield from signed(job, key, {"file": into}))}
 
         title = self.tr("Warm {} on several machines").format(short(into))
         start = Start(protocol.FLEET, params, python=here, steps=steps)

@@ -34,6 +34,8 @@ WAITING, COMPILING, PROVING = "waiting", "compiling", "proving"
 #: States that somebody works on; those that are no good.
 AT_WORK = frozenset({COMPILING, PROVING})
 BAD = frozenset({PARTLY, FAILED, IMPOSSIBLE})
+#: Those of what a node has compiled.
+HAD = frozenset({PROVEN, WARM, PARTLY, PROVING})
 _MARKS = {
     PROVEN: ("proven", "good"),
     WARM: ("done", "good"),
@@ -115,7 +117,7 @@ class Cells:
                 self.at.setdefault(node, {})[one["cell"]] = None
             else:
                 self.at.get(node, {}).pop(one["cell"], None)
-        if state in (PROVEN, WARM, PARTLY, PROVING):
+        if state in HAD:
             self.has[one.get("node", "")] += by
 
     def _hear_line(self, ident: str, line: str) -> None:
@@ -223,17 +225,21 @@ def kind_words(kind: str) -> str:
     return printable(kind, _TEXT) if kind else _tr("Any node")
 
 
-def short(cell: CellFinding) -> str:
-    """What is said of a cell in the matrix: its state, and where it is or how long it took."""
-    state, more = cell["state"], ""
-    cold, found = cell.get("seconds"), cell.get("found")
+def more(cell: CellFinding) -> str:
+    """What is said of a cell besides its state: where it is or how long it took."""
+    state, cold, found = cell["state"], cell.get("seconds"), cell.get("found")
     if state in AT_WORK:
-        more = printable(_where(cell), 80)
-    elif is_time(cold) and cold and state in (PROVEN, WARM, PARTLY):
-        more = say.seconds(cold)
-        if is_time(found) and found and state != WARM:
-            more = f"{more} → {say.seconds(found)}"
-    return f"{state_words(state)} · {more}" if more else state_words(state)
+        return printable(_where(cell), 80)
+    if is_time(cold) and cold and state in (PROVEN, WARM, PARTLY):
+        told = say.seconds(cold)
+        again = is_time(found) and found and state != WARM
+        return f"{told} → {say.seconds(found)}" if again and found else told
+    return ""
+
+
+def short(cell: CellFinding) -> str:
+    """What is said of a cell in the matrix: its state, and more of it."""
+    return " · ".join(filter(None, (state_words(cell["state"]), more(cell))))
 
 
 def error_of(problem: Fault | None) -> UserError | None:

@@ -40,8 +40,9 @@ class DetailPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.copy = forms.button(self.tr("Co&py log"), self._copy, copies, enter=False)
-        self._told = Told("")
+        self.copy = forms.button(self.tr("Co&py log"), self.copy_all, copies, enter=False)
+        #: What is told now.
+        self.told = Told("")
         #: The log that is shown, and how many of its lines had come by then.
         self._log: list[str] | None = None
         self._heard = 0
@@ -55,7 +56,7 @@ class DetailPane(QWidget):
     def tell(self, told: Told | None) -> bool:
         """Show it; whether it has a log."""
         self.setEnabled(told is not None)
-        self._told = told = told or Told("")
+        self.told = told = told or Told("")
         self.name.setText(told.name)
         self.facts.setText(told.facts)
         forms.tell(self.uncached, told.warning)
@@ -86,8 +87,9 @@ class DetailPane(QWidget):
             bar.setValue(bar.maximum())
         return True
 
-    def _copy(self) -> None:
-        told = self._told
+    def copy_all(self) -> None:
+        """Copy all that is told, with the log."""
+        told = self.told
         said = str(told.error).splitlines() if told.error else []
         head = [told.full or told.name, told.facts, *told.warning.splitlines()]
         lines = told.log.lines() if told.log is not None else []

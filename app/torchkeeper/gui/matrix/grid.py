@@ -14,7 +14,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QGuiApplication, QPainter
+from PySide6.QtGui import QGuiApplication, QPainter, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTableView
 
 from torchkeeper.client.words.problems import printable
@@ -30,8 +30,12 @@ _tr = partial(QCoreApplication.translate, "FleetMatrix")
 #: Cells that are taken in at a time, and kinds of nodes that have a column of their own.
 STEP, _KINDS = 2_000, 200
 _PAD, _SHIFT = 8, 24
-#: Pixels of the names, and of each column beside them at least.
-_NAMES, _NARROW, _WIDE = 220, 216, 300
+#: Pixels of the names at most, unless there is much room; of each column beside them at least, and
+#: at most.
+_NAMES, _NARROW, _WIDE = 240, 140, 320
+#: Names that are looked at for how wide they are.
+_MEASURED = 200
+_VISIBLE = QAbstractItemView.ScrollHint.EnsureVisible
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 
 
@@ -168,13 +172,25 @@ class CellsModel(QAbstractTableModel):
         kind = self._kinds[section - 1] if section else ""
         name = words.kind_words(kind) if section else _tr("Variant")
         if role == Qt.ItemDataRole.DisplayRole:
-            # What tells alike kinds apart is long, and only then of use.
-            first = name.partition(" · ")[0]
-            alike = sum(one.partition(" · ")[0] == kind.partition(" · ")[0] for one in self._kinds)
-            return shown(name if alike > 1 else first)
+            brief = self._brief(kind, name) if section else name
+            return "\n".join(shown(line) for line in brief.split("\n"))
         if role == Qt.ItemDataRole.ToolTipRole and section:
             return tip(name)
         return _LEFT if role == Qt.ItemDataRole.TextAlignmentRole else None
+
+    def _brief(self, kind: str, name: str) -> str:
+        """What a kind is called among these: with what tells it from alike ones, which is long;
+        without the torch that all have, else in two lines.
+        """
+        if len(self._kinds) == 1 or not kind:
+            return name.partition(" · ")[0]
+        plain = [one.partition(" · ")[0] for one in self._kinds if one]
+        first, comma, last = name.partition(" · ")[0].rpartition(", ")
+        if plain.count(kind.partition(" · ")[0]) > 1:
+            last = name.removeprefix(f"{first}{comma}")
+        elif comma and {one.rpartition(", ")[2] for one in plain} == {last}:
+            return first
+        return f"{first}\n{last}" if comma else last
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or index.row() >= self.rowCount():
@@ -228,8 +244,44 @@ class CellDelegate(PlainDelegate):
             name, role = words.mark(self._model.cells.rows[ident]["state"])
             self.mark(painter, left, box, name, role)
             left, width = left + _SHIFT, width - _SHIFT
+            if self._metrics.horizontalAdvance(text) > width:
+                # Its icon says the state.
+                text = shown(words.more(self._model.cells.rows[ident])) or text
             colour = shades.muted if role == "muted" else shades.text
         self.words(painter, QRect(left, box.top(), width, box.height()), text, colour, _LEFT)
+
+
+class _Names(QTableView):
+    """The names of the variants, over the matrix: they stay where that is scrolled to the side."""
+
+    def __init__(self, over: MatrixView) -> None:
+        super().__init__(over)
+        self.setModel(over.cells)
+        self.setSelectionModel(over.selectionModel())
+        self.setItemDelegate(CellDelegate(self, over.cells))
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        dress(self, over.accessibleName(), rows=0)
+        for policy in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
+            policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalScrollBar().valueChanged.connect(over.verticalScrollBar().setValue)
+        over.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
+        over.horizontalScrollBar().valueChanged.connect(lambda _: self.place(over))
+        self.hide()
+
+    def place(self, over: MatrixView) -> None:
+        """Lie over the names where they are scrolled away."""
+        away = over.horizontalScrollBar().value() > 0
+        if away:
+            for column in range(1, over.cells.columnCount()):
+                self.setColumnHidden(column, True)
+            self.setColumnWidth(0, over.columnWidth(0))
+            header, edge = over.horizontalHeader().height(), over.frameWidth()
+            self.horizontalHeader().setFixedHeight(header)
+            # Frame over frame: the lines of both are as high.
+            height = header + over.viewport().height() + 2 * edge
+            self.setGeometry(0, 0, over.columnWidth(0) + 2 * edge, height)
+            self.verticalScrollBar().setValue(over.verticalScrollBar().value())
+        self.setVisible(away)
 
 
 class MatrixView(QTableView):
@@ -245,20 +297,51 @@ class MatrixView(QTableView):
         self.setItemDelegate(CellDelegate(self, self.cells))
         dress(self, _tr("Cells: variants by kinds of nodes"), rows=4)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.horizontalHeader().setMinimumSectionSize(120)
-        self.horizontalHeader().setDefaultSectionSize(_NARROW)
+        header = self.horizontalHeader()
+        header.setMinimumSectionSize(120)
+        header.setDefaultSectionSize(_NARROW)
         self.cells.columnsInserted.connect(self._widen)
+        self.cells.rowsInserted.connect(self._widen)
         self.cells.modelReset.connect(self._widen)
+        #: Whether the user has given the columns their widths.
+        self._own = self._widening = False
+        header.sectionResized.connect(self._resized)
         self.selectionModel().currentChanged.connect(self._moved)
-        CopyKey(self, self._copy)
+        self.names = _Names(self)
+        CopyKey(self, self.copy_line)
         theme.follow(self, self.viewport().update)
 
     def _widen(self, *_: object) -> None:
-        self.setColumnWidth(0, _NAMES)
-        header = self.horizontalHeader()
-        for column in range(1, self.cells.columnCount()):
-            wanted = header.sectionSizeHint(column) + 2 * _PAD
-            self.setColumnWidth(column, max(_NARROW, min(wanted, _WIDE)))
+        """Share the room among the kinds, beside the names."""
+        if self._own or (kinds := self.cells.columnCount() - 1) < 1:
+            return
+        self._widening = True
+        some = range(min(self.cells.rowCount(), _MEASURED))
+        metrics = self.fontMetrics()
+        widest = max((metrics.horizontalAdvance(self.cells.text(n, 0)) for n in some), default=0)
+        whole = self.viewport().width()
+        names = max(120, min(max(_NAMES, whole * 3 // 10), widest + 3 * _PAD))
+        room = whole - names
+        self.setColumnWidth(0, names)
+        for column in range(1, kinds + 1):
+            head = self.horizontalHeader().sectionSizeHint(column)
+            self.setColumnWidth(column, max(_NARROW, min(max(head, room // kinds), _WIDE)))
+        self._widening = False
+
+    def _resized(self, *_: object) -> None:
+        self._own = self._own or not self._widening
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._widen()
+        self.names.place(self)
+
+    def scrollTo(self, index: Index, hint: QAbstractItemView.ScrollHint = _VISIBLE) -> None:
+        """Not below the names, either."""
+        super().scrollTo(index, hint)
+        bar, left = self.horizontalScrollBar(), self.visualRect(index).left()
+        if index.column() > 0 and left < self.columnWidth(0):
+            bar.setValue(bar.value() + left - self.columnWidth(0))
 
     def go_to(self, ident: str) -> None:
         """Choose a cell, where it is shown."""
@@ -275,7 +358,8 @@ class MatrixView(QTableView):
     def _moved(self, *_: object) -> None:
         self.chosen.emit(self.current)
 
-    def _copy(self) -> None:
+    def copy_line(self) -> None:
+        """Copy the line of the cell that is chosen."""
         at = self.currentIndex()
         if at.isValid():
             texts = (self.cells.text(at.row(), n) for n in range(self.cells.columnCount()))

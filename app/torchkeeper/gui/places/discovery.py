@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.client import secrets
 from torchkeeper.client.engines import far
+from torchkeeper.client.engines.questions import WANTS
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.background.ways import WANTS
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.model import Place, host_of, machine_of

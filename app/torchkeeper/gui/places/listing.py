@@ -10,10 +10,10 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client.engines.questions import WANTS
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.background.ways import WANTS
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.table.entries import EntriesModel

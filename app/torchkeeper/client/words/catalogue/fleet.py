@@ -26,12 +26,12 @@ WORDS: dict[str, Words] = {
     "fleet-no-nodes": Words(
         "No node could take it.",
         "Those that could were lost, or none of the targets’ nodes is ready.",
-        "Give the same command again once they are back: what is done stays done.",
+        "Warm the place again once they are back: what is done stays done.",
     ),
     "fleet-failed": Words(
         "It failed on {nodes}.",
         "The log of each node says why.",
-        "Mend it, and give the same command again.",
+        "Mend it, and warm the place again: what is done stays done.",
     ),
     "fleet-nothing": Words(
         "{node} does not say what became of its cells.",
@@ -55,7 +55,7 @@ WORDS: dict[str, Words] = {
     "fleet-unproven": Words(
         "It could not be proven on {nodes}.",
         "The log says why.",
-        "Mend it, and give the same command again.",
+        "Mend it, and warm the place again: what is done stays done.",
     ),
     "fleet-busy": Words(
         "Somebody else warms this place with a fleet.",
@@ -73,6 +73,11 @@ WORDS: dict[str, Words] = {
         "Only a bundle of this machine can be signed.",
         "Let the place end with .torchcache, or leave the key out.",
     ),
+    "fleet-unreadable": Words(
+        "What came of this fleet cannot be read.",
+        "{folder} has no whole record of its last run.",
+        "Warm the place again: what is there is not compiled anew.",
+    ),
     "fleet-keeps-all": Words(
         "Nothing can go from {place} by itself.",
         "Only a folder has a trash, from which “undo” puts back what went.",
@@ -81,7 +86,7 @@ WORDS: dict[str, Words] = {
     "fleet-copied-partly": Words(
         "{place} has not all of it.",
         "Some entries could not be copied; the lines before say which.",
-        "Mend it, and give the same command again.",
+        "Mend it, and warm the place again: what is done stays done.",
     ),
     "fleet-report-unwritable": Words(
         "The report {file} cannot be written.", "{why}.", "Name another file, or make room there."

@@ -53,7 +53,8 @@ class FleetFlows(QObject):
             folder = str(kept.value(EXPORTED_TO) or QDir.homePath())
             into = os.path.join(folder, "fleet.torchcache")
         dialog = FleetDialog(
-            context.window, context.engines, self.targets, context.places.places, self._start,
+            context.window, context.engines, kept, self.targets, context.places.places,
+            self._start,
             recipes=recipes or _texts(kept, _RECIPES), on=on or _texts(kept, _ON), into=into,
             prove=str(kept.value(_PROVE, "true")) == "true",
             share=str(kept.value(_SHARE, "false")) == "true", python=str(kept.value(_PYTHON) or ""),

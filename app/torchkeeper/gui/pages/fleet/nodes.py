@@ -48,11 +48,24 @@ class NodeList(lists.Fitted):
         self.head(labels, (SLOTS,), ())
         #: What is shown: texts, the state, and the tip.
         self._shown: list[tuple[Row, str, str]] = []
+        self._names: list[str] = []
         theme.follow(self, self._paint)
+
+    @property
+    def current(self) -> str:
+        """The name of the node that is chosen; "" for none, and for a target that is kept."""
+        at = self.currentIndex().row()
+        return self._names[at] if 0 <= at < len(self._names) else ""
+
+    def height_of(self, rows: int) -> int:
+        """Pixels that so many rows need, with the headings."""
+        row = max(self.sizeHintForRow(0), self.fontMetrics().height() + 8)
+        return self.header().sizeHint().height() + rows * row + 2 * self.frameWidth() + 2
 
     def show_nodes(self, cells: Cells) -> None:
         """Show what is known of nodes; only what has changed is touched."""
         some = list(cells.nodes.values())[:MOST]
+        self._names = [one["name"] for one in some]
         rows: list[tuple[Row, str, str]] = []
         for one in some:
             name = one["name"]
@@ -77,6 +90,7 @@ class NodeList(lists.Fitted):
     def show_targets(self, every: Sequence[Kept]) -> None:
         """Show what is kept, of which nobody has asked what it has."""
         rows: list[tuple[Row, str, str]] = []
+        self._names = []
         for one in every[:MOST]:
             texts = (targets.title(one.name), _tr("not asked"), targets.about(one), *"––––")
             rows.append((texts, "", printable(one.name, 200)))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSignalBlocker, Signal, SignalInstance
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QObject,
+    QPoint,
+    QSignalBlocker,
+    Qt,
+    Signal,
+    SignalInstance,
+)
+from PySide6.QtWidgets import QAbstractItemView, QCheckBox, QWidget
 
-from torchkeeper.client.words import fleets, say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Latest, Listener
 from torchkeeper.gui.idle import once
@@ -20,12 +30,12 @@ from torchkeeper.gui.matrix import cells as words
 from torchkeeper.gui.matrix.cells import AT_WORK, BAD, PARTLY, PROVEN, WARM, Cells
 from torchkeeper.gui.matrix.detail import DetailPane, Told
 from torchkeeper.gui.matrix.grid import MatrixView
+from torchkeeper.gui.pages.fleet import earlier, told
 from torchkeeper.gui.pages.fleet.nodes import NodeList
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.places.targets import Targets, together
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.placing.targets import LOCAL
@@ -33,6 +43,7 @@ from torchkeeper.placing.targets import LOCAL
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.fleet import NodesParams
+    from torchkeeper.fleet.last import Last
 
 #: Milliseconds between two looks at what has changed.
 _EVERY_MS = 100
@@ -42,9 +53,11 @@ _NEW = "fleet-warm"
 
 
 class FleetPage(Page):
-    """Follows the newest fleet, or the one of this session that was chosen."""
+    """Follows the newest fleet, or the one that was chosen: of this session, or the last run of a
+    place before that.
+    """
 
-    #: A fleet is wanted; and of one of this session: its end, what it left undone, its proof, its
+    #: A fleet is wanted; and of one of those: its end, what it left undone, its proof, its
     #: report, its place.
     warming = Signal()
     cancelled = Signal(object)
@@ -61,6 +74,11 @@ class FleetPage(Page):
         explain(self, "fleet")
         self._jobs, self._targets, self._here = jobs, targets, here
         self._asking = Latest(engines, self)
+        self._looking, self._reading = Latest(engines, self), Latest(engines, self)
+        #: The last runs of places, as they are kept, and those that were read, by their folders.
+        self._before: list[Last] = []
+        self._read: dict[str, Job] = {}
+        self._looked = False
         self.job: Job | None = None
         #: Whether the user has chosen a run; before, it is the newest. The same of a cell.
         self._kept = self._touched = False
@@ -77,7 +95,7 @@ class FleetPage(Page):
         new = self.tr("&Warm on several machines…")
         self.new = forms.button(new, self.warming.emit, hint, primary=True)
         self.runs = forms.Choice(24)
-        self.runs.setAccessibleName(self.tr("Fleets of this session"))
+        self.runs.setAccessibleName(self.tr("Fleets"))
         self.name = forms.label("", "heading", wrap=True)
         self.facts = forms.label("", wrap=True)
         self.where = forms.label("", "muted", wrap=True, selectable=True)
@@ -96,13 +114,15 @@ class FleetPage(Page):
         self.bad = QCheckBox(self.tr("Only what is not war&m"))
         self.bad.setToolTip(self.tr("Show only the variants with a cell that failed"))
         self.nodes = NodeList()
-        self.nodes.setMinimumHeight(84)
         hint = self.tr("Connect to each target, and ask what it has; nothing is compiled")
         self.ask = forms.button(self.tr("As&k the targets"), self._ask, hint)
         self.about_nodes = forms.label("", "muted", wrap=True)
+        self.about_nodes.setMinimumHeight(forms.field_height())  # also without the button
         self.matrix = MatrixView()
-        copies = self.tr("Copy the result and the log of this cell")
-        self.detail = DetailPane(self.tr("Log of the chosen cell"), copies)
+        self.copies = self.tr("Copy the result and the log of this cell")
+        self.detail = DetailPane(self.tr("Log of the chosen cell"), self.copies)
+        #: The node that is told of, instead of a cell; whether the user has parted the page.
+        self._node, self._parted = "", False
         self.blank = EmptyState("fleet")
 
     def _tells(self, signal: SignalInstance) -> Callable[[], None]:
@@ -123,7 +143,8 @@ class FleetPage(Page):
         self._head = forms.page(forms.column(*head, gap=6))
         over = forms.row(forms.label(self.tr("Nodes"), "heading"), (self.about_nodes, 1), self.ask)
         self._nodes = forms.page(forms.column(over, (self.nodes, 1), gap=6))
-        self._detail = forms.page(forms.column((self.detail, 1), margin=(12, 0, 0, 0)))
+        inside = forms.Yielding(forms.column((self.detail, 1), margin=(12, 0, 0, 0)))
+        self._detail = forms.Scrolled(inside)
         left = forms.page(forms.column(self.bad, (self.matrix, 1), gap=6))
         self._below = forms.split(left, self._detail, sizes=(680, 340))
         self._stack = forms.stack(self._below, self.blank)
@@ -135,6 +156,13 @@ class FleetPage(Page):
         self.blank.asked.connect(lambda _: self.warming.emit())
         self.matrix.chosen.connect(self._chosen)
         self.matrix.clicked.connect(self._touch)
+        self.nodes.currentItemChanged.connect(lambda *_: self._choose_node(self.nodes.hasFocus()))
+        self.nodes.clicked.connect(lambda _: self._choose_node(True))
+        for view, offers in ((self.matrix, self._of_cell), (self.nodes, self._of_node)):
+            view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            view.customContextMenuRequested.connect(partial(self._offer, view, offers))
+        self._whole.splitterMoved.connect(self._part)
+        self._whole.installEventFilter(self)
         self.bad.toggled.connect(self._only_bad)
         self.runs.activated.connect(self._choose_run)
         self._targets.changed.connect(self._soon)
@@ -165,6 +193,7 @@ class FleetPage(Page):
 
     def refresh(self) -> None:
         self._targets.refresh()
+        self._look()
         self._soon()
 
     def entered(self) -> None:
@@ -178,31 +207,69 @@ class FleetPage(Page):
 
     # Which fleet is shown.
 
+    def _look(self) -> None:
+        """Look which runs are kept; nothing else is asked."""
+        self._looking.call(Listener(result=self._found), earlier.every)
+
+    def _found(self, before: list[Last]) -> None:
+        self._before, self._looked = before, True
+        self._renew()
+
     def _renew(self, *_: object) -> None:
         every = self.fleets
-        if self._kept and self.job not in every:
+        here = {job.place for job in every}
+        before = [one for one in self._before if one["into"] not in here]
+        kept = self.job is not None and self.job.kept_as in [one["folder"] for one in before]
+        if self._kept and self.job not in every and not kept:
             self._kept = False
         newest = every[0] if every else None
-        if not self._kept and newest is not self.job:
+        if not self._kept and newest is not self.job and (newest or not kept):
             self._turn_to(newest)
+        if self.job is None and before:
+            self._turn_back(before[0]["folder"])
+        offers: list[tuple[str, object]] = [
+            (told.run(job.place or "", job.started or time.time(), "%H:%M"), job.id)
+            for job in every
+        ]
+        offers += [
+            (told.run(one["into"], one["began"], "%Y-%m-%d %H:%M"), one["folder"]) for one in before
+        ]
         with QSignalBlocker(self.runs):
-            self.runs.offer([(self._run_title(job), job.id) for job in every],
-                            self.job.id if self.job else None)  # fmt: skip
-        self.runs.setVisible(len(every) > 1)
+            self.runs.offer(offers, self._shown)
+        self.runs.setVisible(len(offers) > 1)
         self._soon()
 
-    def _run_title(self, job: Job) -> str:
-        at = time.strftime("%H:%M", time.localtime(job.started or time.time()))
-        return f"{at} · {printable(Place(job.place or '').title, 60)}"
+    @property
+    def _shown(self) -> object:
+        """By what the list of runs has the one that is shown."""
+        return self.job and (self.job.kept_as if self._is_earlier(self.job) else self.job.id)
+
+    def _is_earlier(self, job: Job) -> bool:
+        return job in self._read.values()
 
     def _choose_run(self, row: int) -> None:
-        job = next((one for one in self.fleets if one.id == self.runs.itemData(row)), None)
+        which = self.runs.itemData(row)
+        if isinstance(which, str):
+            self._kept = True
+            self._turn_back(which)
+            return
+        job = next((one for one in self.fleets if one.id == which), None)
         if job is not None:
             self._kept = job is not self.fleets[0]
             self._turn_to(job)
 
+    def _turn_back(self, folder: str) -> None:
+        """Show a run that is kept, once it was read."""
+
+        def read(job: Job) -> None:
+            self._read = {folder: job}
+            self._turn_to(job)
+            self._renew()
+
+        self._reading.call(Listener(result=read, failed=self._answered), earlier.read, folder)
+
     def _turn_to(self, job: Job | None) -> None:
-        self.job, self._touched = job, False
+        self.job, self._touched, self._asked = job, False, Cells()
         self.matrix.cells.show_cells(job.cells if job else Cells())
         self._soon()
 
@@ -245,12 +312,54 @@ class FleetPage(Page):
             self.matrix.go_to(at or cells.order[0])
 
     def _touch(self, *_: object) -> None:
-        self._touched = True
+        self._touched, self._node = True, ""
+        self._tell_cell()
 
     def _chosen(self, _: str) -> None:
         if self.matrix.hasFocus():
-            self._touched = True
+            self._touched, self._node = True, ""
         self._tell_cell()
+
+    def _choose_node(self, chosen: bool) -> None:
+        if chosen:
+            self._node = self.nodes.current
+            self._tell_cell()
+
+    # What can be done with what is pointed at.
+
+    def _offer(
+        self, view: QAbstractItemView, of: Callable[[], list[lists.Offer]], at: QPoint
+    ) -> None:
+        if view.currentIndex().isValid():
+            lists.choose(view.viewport(), of(), at)
+
+    def _of_cell(self) -> list[lists.Offer]:
+        self._touch()
+        copy = self.copies, self.tr("Copy &result and log")
+        line = self.tr("&Copy line"), self.tr("Copy the names and states of this line")
+        return [
+            ("copy", *line, self.matrix.copy_line),
+            ("copy", copy[1], copy[0], self.detail.copy_all if self.matrix.current else None),
+            *self._of_fleet(),
+        ]
+
+    def _of_node(self) -> list[lists.Offer]:
+        self._choose_node(True)
+        hint = self.tr("Copy what is known of this node")
+        does = self.detail.copy_all if self._node else None
+        asks = self.ask.click if self.ask.isEnabled() and not self.ask.isHidden() else None
+        return [
+            ("copy", self.tr("&Copy"), hint, does),
+            ("refresh", self.ask.text(), self.ask.toolTip(), asks),
+        ]
+
+    def _of_fleet(self) -> list[lists.Offer]:
+        """What the buttons of the fleet do that are shown."""
+        icons = {self.redo: "refresh", self.prove: "verify", self.open: "folder"}
+        return [
+            (icon, button.text(), button.toolTip(), button.click)
+            for button, icon in icons.items() if not button.isHidden()
+        ]  # fmt: skip
 
     def _only_bad(self, on: bool) -> None:
         now = self.matrix.current
@@ -263,6 +372,7 @@ class FleetPage(Page):
         self._head.setVisible(job is not None)
         self.new.setVisible(job is not None)  # where there is none, the middle of the page says it
         self._stack.setCurrentWidget(self._below if job is not None else self.blank)
+        self._stack.setVisible(job is not None or (self._looked and not self._reading.busy))
         if job is None:
             self._tell_blank()
         else:
@@ -286,24 +396,10 @@ class FleetPage(Page):
         self.blank.offer(self.tr("Warm on several machines…"), _NEW)
 
     def _tell_job(self, job: Job) -> None:
-        cells, place = job.cells, printable(Place(job.place or "").title, 60)
-        states = ", ".join(fleets.states(cells.counts))
-        if job.active:
-            name = self.tr("Warming {}").format(place)
-            if job.state is State.CANCELLING:
-                name = self.tr("Cancelling: what runs comes to its end")
-            elif job.state is State.QUEUED:
-                name = self.tr("Waiting for the job before it")
-            elif not cells.rows:
-                states = self.tr("asking the targets, then looking what is to be done…")
-        else:
-            name = self._ended_title(job, place)
-        self.name.setText(name)
-        forms.tell(self.facts, states)
-        on = together(job.asked.get("on", ()), _NAMED)
-        where = self.tr("Into {}, on {}").format(printable(job.place or "", 400), on)
-        took = job.elapsed(time.time())
-        self.where.setText(f"{where} · {say.seconds(round(took, 1))}" if took else where)
+        cells, said = job.cells, told.fleet(job, self._is_earlier(job))
+        self.name.setText(said.name)
+        forms.tell(self.facts, said.states)
+        self.where.setText(said.where)
         self.bar.setVisible(job.active)
         if job.active:
             part = job.fraction()
@@ -313,10 +409,11 @@ class FleetPage(Page):
             self.notice.tell(job.error)
         counts = cells.counts
         unproven = counts[WARM] and not cells.undone
+        goes_on = job.is_over and bool(job.asked.get("recipes"))
         for button, on_ in (
             (self.cancel, job.active),
-            (self.prove, job.is_over and bool(unproven)),
-            (self.redo, job.is_over and (bool(cells.undone) or job.state is State.FAILED)),
+            (self.prove, goes_on and bool(unproven)),
+            (self.redo, goes_on and (bool(cells.undone) or job.state is State.FAILED)),
             (self.report, not job.active and bool(job.result)),
             (self.open, not job.active and bool(counts[PROVEN] + counts[WARM] + counts[PARTLY])),
             (self.bad, self.bad.isChecked() or any(cells.counts[x] for x in BAD)),
@@ -327,15 +424,18 @@ class FleetPage(Page):
         self.redo.setText(self.tr("&Go on") if cut else self.tr("&Again for what failed"))
         self.cancel.setEnabled(job.state is not State.CANCELLING)
 
-    def _ended_title(self, job: Job, place: str) -> str:
-        if job.state is State.CANCELLED:
-            return self.tr("Cancelled: what was done stays in {}").format(place)
-        if job.state is State.FAILED:
-            return self.tr("{} is not warm").format(place)
-        return fleets.title(job.result, bool(job.asked.get("prove")))
+    @property
+    def _known(self) -> Cells:
+        """What the fleet has told, with what targets have said since it ended."""
+        job, asked = self.job, self._asked
+        if job is None or (not job.cells.nodes and not job.active):
+            return asked
+        if job.active or not asked.nodes:
+            return job.cells
+        return replace(job.cells, nodes={**job.cells.nodes, **asked.nodes})
 
     def _tell_nodes(self, job: Job | None) -> None:
-        known = job.cells if job is not None and job.cells.nodes else self._asked
+        known = self._known
         about = ""
         if known.nodes:
             self.nodes.show_nodes(known)
@@ -350,23 +450,53 @@ class FleetPage(Page):
         self._nodes.setVisible(bool(known.nodes or self._targets.every))
         self.ask.setVisible(job is None or not job.active)
         self.ask.setEnabled(not self._asking.busy)
+        self._fit_nodes()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._fit_nodes()
+        return super().eventFilter(watched, event)
+
+    def _part(self, *_: object) -> None:
+        self._parted = True
+
+    def _fit_nodes(self) -> None:
+        """Give whole rows to the nodes: a third of the page at most, unless the user parts it."""
+        room, one = self._whole.height(), self.nodes.height_of(1) - self.nodes.height_of(0)
+        around = self._nodes.sizeHint().height() - self.nodes.sizeHint().height()
+        rows = max(self.nodes.topLevelItemCount(), 1)
+        self.nodes.setMinimumHeight(self.nodes.height_of(min(rows, 2)))
+        if self._parted or self._nodes.isHidden() or room <= 0:
+            return
+        most = max(2, (room * 9 // 20 - around - self.nodes.height_of(0)) // one)
+        wanted = around + self.nodes.height_of(min(rows, most))
+        if self._whole.sizes()[0] != wanted:
+            self._whole.setSizes([wanted, max(room - wanted, 1)])
 
     def _tell_cell(self) -> None:
         job, ident = self.job, self.matrix.current
+        known = self._known
+        if self._node in known.nodes:
+            one = told.node(known, self._node)
+            self.detail.copy.setText(self.tr("Co&py"))
+            one = one._replace(error=self._same(one.error))
+            if one != self.detail.told:  # whoever reads stays where he is
+                self.detail.tell(one)
+            return
         cell = job.cells.rows.get(ident) if job is not None and ident else None
         if job is None or cell is None:
             self.detail.tell(None)
             return
         name = words.name_of(cell, self.matrix.cells.several)
-        error = self._error_of(ident, job.cells)
+        error = self._same(words.error_of(cell.get("problem")))
         facts = f"{words.told(cell)}\n{words.about(cell['state'])}."
         log = job.cells.log_of(ident)
+        self.detail.copy.setText(self.tr("Co&py log"))
         self.detail.tell(Told(name, facts, "", error, log, words.name_of(cell)))
 
-    def _error_of(self, ident: str, cells: Cells) -> UserError | None:
+    def _same(self, error: UserError | None) -> UserError | None:
         """The same object as long as it is the same problem: only then it is not told anew."""
-        problem = cells.rows[ident].get("problem")
-        error, shown = words.error_of(problem), self.detail.notice.error
+        shown = self.detail.notice.error
         return shown if error is not None and str(shown) == str(error) else error
 
     # What targets have.
@@ -375,7 +505,7 @@ class FleetPage(Page):
         """Ask every target that is kept, and this machine, what it has."""
         self._asked = Cells()
         on = [LOCAL, *(one.name for one in self._targets.every if one.kind != "group")]
-        params: NodesParams = {"on": on}
+        params: NodesParams = {"on": on, "asks": True}
         listener = Listener(
             findings=self._heard, result=partial(self._answered, None), failed=self._answered
         )

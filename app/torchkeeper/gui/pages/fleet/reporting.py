@@ -18,7 +18,12 @@ def told(job: Job) -> report.Told:
     cells = job.cells
     rows, nodes = list(cells.rows.values()), list(cells.nodes.values())
     prove = bool(job.asked.get("prove"))
-    return report.Told(rows, nodes, job.result, prove, job.ended or time.time())
+    return report.Told(rows, nodes, job.result, prove, job.ended or time.time(), signer(job))
+
+
+def signer(job: Job) -> str:
+    """The fingerprint of the key that the place was signed with; "" where it was not."""
+    return str((job.result.get("signature") or {}).get("fingerprint") or "")
 
 
 def save(file: str, of: report.Told) -> None:
