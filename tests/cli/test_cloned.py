@@ -4,13 +4,14 @@ that was cloned, with an environment and programs of its own in it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tk
+from tests.cli.conftest import Ran, Tk
 from tests.sampling import sampled
 
 
@@ -133,14 +134,19 @@ def test_who_else_may_write_to_an_interpreter_is_said_before_it_is_started(
     cfg = among / "venv" / "pyvenv.cfg"
     cfg.write_text(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n")
     cfg.chmod(0o644)
-    kept = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    assert "may write" not in tk("env", "--env", python, **kept).err
+    kept, each = {"XDG_CACHE_HOME": str(tmp_path / "cache")}, itertools.count()
+
+    def started() -> Ran:
+        """It is started where nothing is kept of it."""
+        return tk("env", "--env", python, XDG_CACHE_HOME=str(tmp_path / str(next(each))))
+
+    assert "may write" not in started().err
     cfg.chmod(0o666)
-    said = tk("env", "--env", python, **kept)
+    said = started()
     assert said.code == 1 and f"everybody may write to {cfg}" in said.err.casefold()
     cfg.chmod(0o644)
     os.chown(python.parent, 1, -1)
-    assert f"{python.parent} belongs to" in tk("env", "--env", python, **kept).err
+    assert f"{python.parent} belongs to" in started().err
     os.chown(python.parent, 0, -1)
     # What every start of it reads: its packages, and the library of the Python that it is of.
     base = among / "base"
@@ -156,7 +162,7 @@ def test_who_else_may_write_to_an_interpreter_is_said_before_it_is_started(
             there.chmod(0o755)
     for which in (*parts, packages, library):
         which.chmod(0o777)
-        told = tk("env", "--env", python, **kept).err
+        told = started().err
         assert f"everybody may write to {which}" in told.casefold()
         which.chmod(0o755)
     os.chown(python.parent, 1, -1)
