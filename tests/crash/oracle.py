@@ -76,9 +76,11 @@ def untimed(found: State) -> State:
     return {path: about[:2] if path in folders else about for path, about in found.items()}
 
 
-def files_of(found: State) -> dict[str, object]:
-    """What is in each file, wherever it lies; but for lists, and what is written down of it."""
-    contents: dict[str, object] = {}
+def files_of(found: State) -> set[tuple[str, object]]:
+    """Each file by its path and what is in it, wherever it lies; but for lists, and what is written
+    down of it.
+    """
+    contents: set[tuple[str, object]] = set()
     for path, (mode, content, _) in found.items():
         parts = path.split("/")
         if parts[0] == TRASH:
@@ -89,7 +91,7 @@ def files_of(found: State) -> dict[str, object]:
             and stat.S_ISREG(int(str(mode)))
             and not is_list(path)
         ):
-            contents["/".join(parts)] = content
+            contents.add(("/".join(parts), content))
     return contents
 
 

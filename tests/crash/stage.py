@@ -179,10 +179,10 @@ class Stage:
         """
         known = self.known(case)
         if case.operation == "empty":
-            assert files_of(now).items() <= files_of(known.before).items()
+            assert files_of(now) <= files_of(known.before)
             return
         if case.params.get("now"):
-            assert files_of(now).items() <= files_of(known.before).items()
+            assert files_of(now) <= files_of(known.before)
         else:
             assert files_of(now) == files_of(known.before)
         # What gave way for an import is back when all that came with it is gone.
