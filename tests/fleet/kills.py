@@ -17,12 +17,13 @@ from torchkeeper.client.words.problems import UserError
 
 def survives(
     warm: Warm, tmp_path: Path, kill: Callable[[Any], None], at: int, outlives: bool,
-    mend: Callable[[], None] = lambda: None, **asked: Any,
+    mend: Callable[[], None] = lambda: None, dead: Callable[[str], bool] = lambda _: False,
+    **asked: Any,
 ) -> str:  # fmt: skip
     """What was gathered stays, the same command finishes it, and no cell is compiled more than once
     more than needed. kill: is called with the fleet's engine after so many findings. outlives: the
-    fleet itself is to finish; where it is not, nothing is compiled once that has returned, whatever
-    is still tried. mend: what is done before the command is given again. Says what came of it.
+    fleet itself is to finish. mend: what is done before the command is given again. dead: whether a
+    node is, so that what is still tried there is compiled by nobody. Says what came of it.
     """
     place, runs, begun = tmp_path / "place", list[Run](), Counter[str]()
     found, killers = itertools.count(), list[threading.Thread]()
@@ -30,9 +31,9 @@ def survives(
     def heard(message: Any, engine: Any) -> None:
         if message.type != "finding":
             return
-        over = killers and not outlives and not killers[0].is_alive()
-        if message.body.get("cell", {}).get("state") == "compiling" and not over:
-            begun[message.body["cell"]["cell"]] += 1
+        cell = message.body.get("cell", {})
+        if cell.get("state") == "compiling" and not dead(cell["node"]):
+            begun[cell["cell"]] += 1
         if next(found) == at:
             killers.append(threading.Thread(target=kill, args=(engine,)))
             killers[0].start()

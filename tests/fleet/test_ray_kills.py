@@ -36,6 +36,9 @@ class Way:
         self.address = proxy.url.replace("redis", "http").removesuffix("/0")
         self.gone = list[str]()
 
+    def dead(self, node: str) -> bool:
+        return "head" in self.gone or node.rpartition("/")[2] in self.gone
+
     def mend(self) -> None:
         self.proxy.refusing = False
         if "head" in self.gone:
@@ -86,7 +89,7 @@ def test_whatever_is_killed_nothing_is_lost(
     begun, outlives = time.monotonic(), what in ("node", "network")
     try:
         said = survives(
-            warm, tmp_path, kill, at, outlives, way.mend,
+            warm, tmp_path, kill, at, outlives, way.mend, way.dead,
             on=[way.address], python=sys.executable, slots=None,
         )  # fmt: skip
     finally:
