@@ -127,6 +127,8 @@ ALONE |= {
     for line in ("warm", "fleet run")
     for name in ("problem", "log")
 }
+#: tests/fleet/test_hostile.py: what an engine of a fleet tells, and no command prints of a warm-up.
+ALONE.add("WarmedVariant.made")
 #: tests/cli/test_vllm.py: a key of vLLM's.
 ALONE.add("places, each place.ranks")
 #: tests/stores/test_sglang.py: a folder of SGLang's.

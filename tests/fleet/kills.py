@@ -41,10 +41,11 @@ class Cut(NamedTuple):
 
 
 def cut(
-    warm: Warm, place: Path, chance: random.Random, kill: Kill, ends: bool = False, **asked: Any
-) -> Cut:
+    warm: Warm, place: Path, chance: random.Random, kill: Kill,
+    dead: Callable[[str], bool] = lambda _: False, **asked: Any,
+) -> Cut:  # fmt: skip
     """Warm the matrix, and kill something once so much has been told of it, nothing yet perhaps.
-    ends: nothing is compiled once it is killed, whatever is still tried.
+    dead: whether a node is, so that what is still tried there is compiled by nobody.
     """
     left, within = chance.randrange(TOLD), chance.uniform(0, _WITHIN)
     come, killing = threading.Event(), list[threading.Thread]()
@@ -55,7 +56,6 @@ def cut(
             come.wait()
             over.wait(within)  # or until it is over
             kill(engine)
-            killed.set()
 
         killing.append(threading.Thread(target=at_the_point))
         killing[0].start()
@@ -67,13 +67,13 @@ def cut(
         if message.type != "finding" or "cell" not in message.body:
             return
         cell = message.body["cell"]
-        if cell["state"] == "compiling" and not (ends and killed.is_set()):
+        if cell["state"] == "compiling" and not dead(cell["node"]):
             begun[cell["cell"]] += 1
         left -= 1
         if left <= 0:
             come.set()
 
-    over, killed = threading.Event(), threading.Event()
+    over = threading.Event()
     ran, error = None, None
     try:
         ran = warm(place, hear, begin, **asked)

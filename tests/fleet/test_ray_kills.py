@@ -35,6 +35,9 @@ class Way:
         self.address = proxy.url.replace("redis", "http").removesuffix("/0")
         self.gone = list[str]()
 
+    def dead(self, node: str) -> bool:
+        return "head" in self.gone or node.rpartition("/")[2] in self.gone
+
     def mend(self) -> None:
         self.proxy.refusing = False
         if "head" in self.gone:
@@ -85,9 +88,8 @@ def test_whatever_is_killed_nothing_is_lost(
     begun, place = time.monotonic(), tmp_path / "place"
     asked: Any = {"on": [way.address], "python": sys.executable, "slots": None}
     try:
-        outlives = what in ("node", "network")
-        first = kills.cut(warm, place, chance, kill, not outlives, **asked)
-        if outlives:
+        first = kills.cut(warm, place, chance, kill, way.dead, **asked)
+        if what in ("node", "network"):
             assert first.ran, "a fleet outlives it"
             assert first.ran.result["states"]["warm"] == CELLS
         way.mend()

@@ -120,8 +120,7 @@ def test_compilers_of_jit_kernels_are_offered(
     [pick] = shown.list.picks
     assert (pick.name, pick.about) == ("deepgemm", "DeepGEMM")
     typed(qtbot, window, "kind:flashinfer")
-    settle(qtbot)
-    assert window.entries.count == real["flashinfer"]
+    qtbot.waitUntil(lambda: window.entries.count == real["flashinfer"])
     entries = everything(window.entries)
     assert {cell_text(entry, KIND) for entry in entries} == {"FlashInfer"}
 

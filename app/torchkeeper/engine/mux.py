@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from torchkeeper.engine import past
 
-VERSION = 5
+VERSION = 6
 HEAD = struct.Struct(">BIH")
 _GRANT = struct.Struct(">I")
 #: Kinds of frames. DATA: of a stream, whose number is added; empty at its end. GRANT: that as many

@@ -41,6 +41,8 @@ DEVICES = (
     "ONEAPI_DEVICE_SELECTOR", "ASCEND_RT_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS",
     "HABANA_VISIBLE_MODULES",
 )  # fmt: skip
+#: Runs a command that is no child of the worker: Ray kills those, and it has yet to clean up.
+APART = '"$@" & wait $!'
 
 
 def variables(whole: bool) -> dict[str, str]:
@@ -98,7 +100,7 @@ def work(unit: Any, sent: dict[str, list[Any]]) -> Iterator[Any]:
         command = [unit["python"] or sys.executable, "-c", unit["boot"], named[unit["code"]]]
         with open(log, "w") as file:
             engine = subprocess.Popen(
-                ["/bin/sh", "-c", 'exec "$@"', "sh", *command, inside], cwd=inside,
+                ["/bin/sh", "-c", APART, "sh", *command, inside], cwd=inside,
                 env=variables(unit["whole"]), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                 start_new_session=True,
             )  # fmt: skip
@@ -120,8 +122,8 @@ def work(unit: Any, sent: dict[str, list[Any]]) -> Iterator[Any]:
             yield {"status": engine.returncode, "log": "".join(deque(file, 5))[-4000:]}
     finally:
         if engine is not None and engine.poll() is None:
-            engine.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                os.killpg(engine.pid, signal.SIGTERM)
                 engine.wait(END)
         shutil.rmtree(folder, ignore_errors=True)
 
