@@ -20,9 +20,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 575,
-    "lines": 129_497,
-    "lines of code": 95_060,
+    "files": 589,
+    "lines": 131_617,
+    "lines of code": 96_495,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

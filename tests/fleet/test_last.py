@@ -31,8 +31,8 @@ def cell(ident: str, state: str = "waiting") -> CellFinding:
 
 def result() -> FleetResult:
     found = {
-        "cells": 1, "states": {"warm": 1}, "compiled": 1, "there": 0, "entries": 2, "bytes": 3, "shared": 0,
-        "seconds": 0.5, "nodes": 1, "cut": False, "into": "/srv/place", "state": "s",
+        "cells": 1, "states": {"warm": 1}, "compiled": 1, "there": 0, "entries": 2, "bytes": 3,
+        "shared": 0, "seconds": 0.5, "nodes": 1, "cut": False, "into": "/srv/place", "state": "s",
     }  # fmt: skip
     return cast("FleetResult", found)
 

@@ -24,7 +24,7 @@ from torchkeeper.gui.jobs.bundles import About, Naming, Signing, Step, Steps, Va
 from torchkeeper.gui.jobs.crossing import Carried
 from torchkeeper.gui.jobs.hearing import heard
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
-from torchkeeper.gui.jobs.starting import Ask, Start, Warm, called, recipes_of, short
+from torchkeeper.gui.jobs.starting import Ask, Start, Warm, called, fleet_of, recipes_of, short
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.verdicts.environments import Environment
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.engine.messages.fleet import FleetParams
     from torchkeeper.engine.messages.places import TtlParams
 
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
@@ -117,23 +116,16 @@ class Operations(QObject):
         slots, and python: that of each node. again: also what was proven only in part. here: the
         interpreter of this machine, where no other is named.
         """
-        params: FleetParams = {"on": on, "into": into, "again": again, "asks": True}
-        params["prove"], params["slots"] = bool(options.get("prove")), options.get("slots")
-        params["python"], params["share"] = (
-            options.get("python") or None,
-            bool(options.get("share")),
-        )
-        params["named"] = list(recipes)
-
-        prove, key = bool(options.get("prove")), options.get("key", "")
+        params = fleet_of(recipes, on, into, options, again)
+        key = options.get("key", "")
 
         def steps(job: Job, ask: Ask) -> Steps[Values]:
             told = yield from self._recipes(job, recipes, "")
             result: Any = yield from ask(told)
-            if not key or result["cut"] or not fleets.is_good(result, prove):
+            if not key or result["cut"] or not fleets.is_good(result, params["prove"]):
                 return {**result}
-            signed = self._signing.kept if not result["entries"] else self._signing.signed
-            return {**result, **(yield from signed(job, key, {"file": into}))}
+            sign = self._signing.signed if result["entries"] else self._signing.kept
+            return {**result, **(yield from sign(job, key, {"file": into}))}
 
         title = self.tr("Warm {} on several machines").format(short(into))
         start = Start(protocol.FLEET, params, python=here, steps=steps)

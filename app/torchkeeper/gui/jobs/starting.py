@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client.recipes import sending
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.jobs.bundles import Step, Steps, Values
-from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.fleet import FleetParams
 
 #: The request that a job is, with more parameters.
 Ask = Callable[[Values], Steps[Values]]
@@ -39,6 +42,17 @@ class Start(NamedTuple):
     keep: bool = False
     kind: str = ""
     steps: Callable[[Job, Ask], Steps[Values]] = asked
+
+
+def fleet_of(
+    recipes: Sequence[str], on: Sequence[str], into: str, options: Asked, again: bool
+) -> FleetParams:
+    """What is asked of a fleet, but for what its recipes hold."""
+    return {
+        "on": on, "into": into, "again": again, "asks": True, "named": list(recipes),
+        "prove": bool(options.get("prove")), "share": bool(options.get("share")),
+        "slots": options.get("slots"), "python": options.get("python") or None,
+    }  # fmt: skip
 
 
 def recipes_of(
