@@ -102,7 +102,12 @@ def test_all_places_that_are_found(tk: Tk, kept_291: Path, tmp_path: Path) -> No
     ran = tk("overview", "--json", **env)
     assert ran.code == 0, ran.err
     _, _, places = parts(ran)
-    assert [place["place"] for place in places] == there
+    # Other tests have processes with caches of their own, which come and go.
+    other = {place["place"] for place in places} ^ set(there)
+    assert not [one for one in other if one.startswith(str(tmp_path))]
+    assert [x["place"] for x in places if x["place"] not in other] == [
+        one for one in there if one not in other
+    ]
     assert {str(kept_291), str(rank.parent)} <= set(there)
     assert ran.result["entries"] == 77 - 26
     none = {**env, "TORCHINDUCTOR_CACHE_DIR": "", "VLLM_CACHE_ROOT": "", "TMPDIR": str(home)}

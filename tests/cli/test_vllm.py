@@ -430,21 +430,25 @@ def test_vllms_own_files_are_not_counted_as_unusable(tk: Tk, first: Path) -> Non
     assert f"torchkeeper check {first} --against environment" in ran.err
 
 
-@pytest.mark.parametrize("inner", ["", "rank_0_0", "rank_0_0/backbone"])
 def test_a_key_alone_is_carried_to_where_a_server_looks(
-    tk: Tk, first: Path, tmp_path: Path, inner: str
+    tk: Tk, first: Path, tmp_path: Path
 ) -> None:
     shutil.rmtree(first.parent / "other", ignore_errors=True)
     bundle, there = tmp_path / "b.torchcache", tmp_path / "there" / "torch_compile_cache"
-    ran = tk("export", first / inner, "-o", bundle, "--json")
+    ran = tk("export", first, "-o", bundle, "--json")
     assert ran.code == 0 and ran.result["entries"] == 4, ran
     assert tk("import", bundle, "--into", there, "--trust").code == 0
-    assert tk("copy", first / inner, tmp_path / "copied").code == 0
+    assert tk("copy", first, tmp_path / "copied").code == 0
     paths = {row["path"] for row in tk("ls", first.parent, "--json").objects if "path" in row}
     for place in (there, tmp_path / "copied"):
         rows = tk("ls", place, "--json").objects
         assert {row["path"] for row in rows if "path" in row} == paths
         assert tk("check", place, "--against", first).code == 0
+
+
+def test_of_a_rank_alone_any_cache_is_made_without_what_vllm_keeps(tk: Tk, first: Path) -> None:
+    ran = tk("export", first / "rank_0_0", "-o", first.parent / "b")
+    assert "name the folder of all its keys, torch_compile_cache" in ran.err
 
 
 def test_only_one_place(tk: Tk, first: Path) -> None:

@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -266,3 +268,28 @@ def test_what_is_killed_goes_on(warm: Warm, tmp_path: Path, number: int) -> None
     assert again.result["states"]["warm"] == CELLS
     assert again.result["there"] > 0, "what had been gathered is not compiled again"
     assert len(held(tmp_path / "place")) == CELLS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_a_signal_ends_says_how_far_it_came(
+    recipes: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    # A shell that starts the tests in the background has them ignore SIGINT.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "torchkeeper", "warm", recipes]
+    command += ["--on", "local", "--into", tmp_path / "place", "--state", tmp_path / "state"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        while not process.stderr.readline().startswith("warm "):
+            assert process.poll() is None
+        process.send_signal(number)
+        said = process.stderr.read()
+    assert process.returncode == 128 + number
+    assert f" of {CELLS} cells " in said
+    assert "the same command again goes on from there." in said
+    assert said.splitlines()[-1] == "torchkeeper: Cancelled."
+    assert 0 < len(keys(tmp_path / "place")) < CELLS
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert " there before; " in again.stdout
+    assert len(keys(tmp_path / "place")) == CELLS

@@ -113,8 +113,6 @@ _TREE = regex(
 _AMONG = regex(
     rf"(?:^|/)({beside.HEX64}|[^/]+/{RANK.pattern}(?:/(?!inductor_cache$|triton_cache$)[^/]+)?)$"
 )
-#: The folder of a key below that of all, or one of its ranks or parts.
-_KEY = regex(rf"[^/]+/(?:{beside.RANK}/(?:(?!inductor_cache/|triton_cache/)[^/]+/)?)?")
 #: The file of a precompiled function (DiskDynamoStore._write_to_local_cache); of torch 2.8 two.
 PRECOMPILED = "entry"
 _PRECOMPILED = regex(rf"dynamo/({beside.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
@@ -152,11 +150,11 @@ def among(root: str) -> str:
 
 
 def below_keys(root: str) -> str:
-    """What leads to a place from the folder of all keys of vLLM or SGLang, with a ``/``; "" where
-    it is not in a key, or in a cache of PyTorch there, which is one of its own.
+    """What leads to the folder of a key from that of all keys of vLLM or SGLang, with a ``/``; ""
+    for any other place: of a rank alone, any cache can be made.
     """
-    below = root.rpartition(f"/{VLLM_KEYS}/")[2].removeprefix("torch_aot_compile/") + "/"
-    return below if _KEY.fullmatch(below) and f"/{VLLM_KEYS}/" in root else ""
+    below = root.rpartition(f"/{VLLM_KEYS}/")[2].removeprefix("torch_aot_compile/")
+    return f"{below}/" if f"/{VLLM_KEYS}/" in root and "/" not in below else ""
 
 
 def eager_folder(path: str) -> str | None:

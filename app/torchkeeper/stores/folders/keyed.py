@@ -1,5 +1,5 @@
-"""A place that is the folder of a key of vLLM's or SGLang's, or lies in one: what it holds is
-carried as the folder of all keys has it, which is where it is looked for.
+"""A place that is the folder of a key of vLLM's or SGLang's: what it holds is carried as the folder
+of all keys has it, which is where it is looked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def from_above(root: str, chosen: Sequence[Described], source: Source) -> Going:
     """Entries of a folder, and whence their bytes come, under the paths that the folder of all
-    keys has them under; as they are, where the folder lies in no key.
+    keys has them under; as they are, where the folder is that of no key.
     """
     below = layout.below_keys(root)
     if not below:

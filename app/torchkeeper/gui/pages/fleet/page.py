@@ -187,9 +187,9 @@ class FleetPage(Page):
 
     @property
     def first(self) -> QWidget | None:
-        if self.matrix.isVisible():
-            return self.matrix
-        return self.blank.button if self.blank.button and self.blank.isVisible() else self.new
+        # Until it is known which runs are kept, neither a matrix nor a button is there.
+        ways: tuple[QWidget | None, ...] = self.matrix, self.blank.button, self.new, self.nodes
+        return next((one for one in ways if one is not None and one.isVisible()), None)
 
     def refresh(self) -> None:
         self._targets.refresh()
