@@ -276,8 +276,9 @@ def test_a_command_that_a_signal_ends_says_how_far_it_came(
     recipes: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     # A shell that starts the tests in the background has them ignore SIGINT.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "torchkeeper", "warm", recipes]
-    command += ["--on", "local", "--into", tmp_path / "place", "--state", tmp_path / "state"]
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "torchkeeper", "warm"]
+    command += [str(recipes), "--on", "local", "--into", str(tmp_path / "place")]
+    command += ["--state", str(tmp_path / "state")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         while not process.stderr.readline().startswith("warm "):
