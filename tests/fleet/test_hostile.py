@@ -8,12 +8,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, cast
 
 import pytest
 
 from tests.fleet.conftest import ADD, CELLS, Warm, held, keys, warmed_alone
 from torchkeeper.artifacts.entry import PORTABLE
+from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.protocol import Message
@@ -21,6 +23,8 @@ from torchkeeper.fleet import retention
 from torchkeeper.fleet.cells import Cell, Place
 from torchkeeper.fleet.gathering import Gathering
 from torchkeeper.fleet.heard import Heard
+from torchkeeper.fleet.last import Keeper
+from torchkeeper.fleet.run import Fleet
 from torchkeeper.fleet.state import State
 from torchkeeper.placing.machines import Machines
 from torchkeeper.placing.target import Node, check_size
@@ -243,20 +247,22 @@ def test_only_what_was_found_or_written_is_looked_for_again() -> None:
     assert done.named == {("fxgraph", "fa"), ("aoti_eager", "abs.out#1")}
 
 
-@pytest.mark.slow
-def test_a_bundle_that_nobody_can_read_any_more_has_not_come(warm: Warm, tmp_path: Path) -> None:
-    state = State(str(tmp_path / "state"))
-    ran = warm(tmp_path / "place", only=[0, 1], slots=1)
-    journal = tmp_path / "state/journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines() if line]
-    journal.write_text("".join(json.dumps(one) + "\n" for one in lines if "came" in one))
-    for one in lines:
-        if "came" in one:
-            Path(state.bundle(one["came"])).write_bytes(b"not a bundle")
-    assert ran.result["compiled"] == 2
-    again = warm(tmp_path / "place", only=[0, 1])
-    assert again.result["states"]["warm"] == 2
-    assert not os.listdir(tmp_path / "state/bundles")
+def test_a_bundle_that_nobody_could_read_is_not_thrown_away(tmp_path: Path) -> None:
+    """An engine that ends, as where there is no memory, says nothing of what it was to read."""
+    state, params = State(str(tmp_path / "state")), {"into": str(tmp_path / "place")}
+    with state.held():
+        Path(state.bundle("00" * 8)).write_bytes(b"whole")
+        state.came("00" * 8, {}, frozenset({("triton", "K")}), True)
+        gathering = Gathering(params["into"], None, {})
+        gathering._reader.kill()
+        last = Keeper(state.folder, cast("Any", params), [])
+        told, scratch = SimpleQueue[Any](), str(tmp_path)
+        fleet = Fleet(cast("Any", params), [], state, gathering, told, scratch, Report(), last)
+        with pytest.raises(UserError):
+            fleet.look()
+        gathering.close()
+        assert list(state.pending) == ["00" * 8]
+        assert Path(state.bundle("00" * 8)).read_bytes() == b"whole"
 
 
 def test_what_was_there_is_no_fleets(warm: Warm, recipes: Path, tmp_path: Path) -> None:

@@ -52,6 +52,10 @@ _COMPILING = frozenset({"device", "threads", "portable", "limit_s", "only"})
 _ANY = "any"
 #: The states of cells that are to be compiled, or are being.
 _OPEN = frozenset({"waiting", "compiling"})
+#: Why a bundle that came is of no use, and its cells are compiled again.
+_BROKEN = frozenset({
+    "not-a-bundle", "bundle-damaged", "bundle-altered", "bundle-more", "file-missing",
+})  # fmt: skip
 #: Entries of a bundle that are told one by one where nobody asked for them.
 _STRANGE = 100
 
@@ -134,7 +138,9 @@ class Fleet:
         for unit, file in list(self._state.pending.items()):
             try:
                 self._gathering.names(file)
-            except UserError:
+            except UserError as e:
+                if e.code not in _BROKEN:  # what an engine could not do is no fault of the bundle
+                    raise
                 self._state.drop(unit)
         self._had, self._look_at = self._gathering.held(), time.monotonic() + _AGAIN
         self._held = self._had | frozenset(
