@@ -65,8 +65,12 @@ def _is_scratch(name: str) -> bool:
 
 
 def outside(found: State) -> State:
-    """What is not in the trash."""
-    return {path: about for path, about in found.items() if path.split("/")[0] != TRASH}
+    """What is not in the trash, without the times of folders: whether one is new depends on whether
+    what lies in it went and came.
+    """
+    here = {path: about for path, about in found.items() if path.split("/")[0] != TRASH}
+    folders = {path for path in here if stat.S_ISDIR(int(str(here[path][0])))}
+    return {path: about[:2] if path in folders else about for path, about in here.items()}
 
 
 def untimed(found: State) -> State:
