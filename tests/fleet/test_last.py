@@ -77,7 +77,8 @@ def test_what_cannot_be_read_is_not_shown(folder: Path) -> None:
     bad = b'{"cell": {"cell": 1, "state": "warm"}}\n{"cell": []}\n[1]\n\xff\n{"node": {}}\n'
     file.write_bytes(b"".join([*lines[:-1], bad, b'{"cell": ']))
     assert [row["cell"] for row in last.told(str(folder)).rows] == ["a"]
-    for head in (b"", b"[]", b"{", json.dumps({"into": 1}).encode(), b"[" * 100_000):
+    never = json.dumps({**json.loads(lines[0]), "began": 1e299, "ended": 1e299}).encode()
+    for head in (b"", b"[]", b"{", json.dumps({"into": 1}).encode(), b"[" * 100_000, never):
         file.write_bytes(head + b"\n" + b"".join(lines[1:]))
         assert last.every() == []
         with pytest.raises(UserError, match="cannot be read"):

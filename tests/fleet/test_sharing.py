@@ -30,6 +30,7 @@ from torchkeeper.fleet.sharing import Shared
 from torchkeeper.fleet.state import State
 from torchkeeper.placing.machines import Machines
 from torchkeeper.placing.target import Heard, Node, Unit
+from torchkeeper.verdict.probed import Env
 
 __all__ = ["hosts", "machines"]
 MODEL = "def some(x):\n    return (x.sin() * 2 + 1).relu()\n"
@@ -93,6 +94,18 @@ def test_of_much_it_is_what_came_last(tmp_path: Path, monkeypatch: pytest.Monkey
         came.write_text("four")
         shared.add("a", str(came), frozenset({("fxgraph", str(number))}))
     assert given(shared, "a") == (["four", "four"], {"2", "3"})
+
+
+def test_what_there_is_no_room_for_is_left_out(tmp_path: Path) -> None:
+    came, scratch = tmp_path / "came", tmp_path / "scratch"
+    came.write_text("some")
+    shared = Shared(str(scratch), together)
+    for there in (False, True):
+        if there:
+            scratch.mkdir()
+        shared.expect("a")
+        shared.add("a", str(came), frozenset({("fxgraph", "one")}))
+        assert given(shared, "a") == ((["some"], {"one"}) if there else ([], set()))
 
 
 @pytest.mark.slow
@@ -224,3 +237,31 @@ def test_what_another_fleet_publishes_meanwhile_is_a_hit(
     assert {one for one in keys(server.url) if one[0] == "fxgraph"} == {
         one for one in keys(theirs) if one[0] == "fxgraph"
     }
+
+
+class Filled(Gathering):
+    """A place that somebody else fills after it was looked at, and before nodes are given of it."""
+
+    def usable(self, facts: Env | None, file: str) -> bool:
+        with Engine() as engine:
+            engine.call("copy", {"place": f"{self.into}.theirs", "into": self.into})
+        return super().usable(facts, file)
+
+
+@pytest.mark.slow
+def test_what_another_put_there_since_is_warm(recipes: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "place")
+    params: Any = {"recipes": files.wire(files.chosen([str(recipes)])), "only": [0, 1]}
+    with Engine() as engine:
+        engine.call("warm", {**params, "into": f"{place}.theirs"})
+    target, state = Machines("local", [""], sys.executable), State(str(tmp_path / "state"))
+    [node] = target.nodes()
+    some, gathering = [Place(target, node, kind_of(node.facts))], Filled(place, None, {})
+    (tmp_path / "scratch").mkdir()
+    with state.held():
+        params["into"], scratch = place, str(tmp_path / "scratch")
+        last = Keeper(state.folder, params, [])
+        fleet = Fleet(params, some, state, gathering, SimpleQueue(), scratch, Report(), last)
+        result = fleet.warm()
+    gathering.close()
+    assert (result["states"]["warm"], result["entries"]) == (2, 0)

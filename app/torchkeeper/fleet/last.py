@@ -21,8 +21,8 @@ from torchkeeper.fleet.state import State, fleets
 from torchkeeper.stores.atomic import atomic_write
 
 _FILE = "last.jsonl"
-#: Bytes of a file, and of its first line; folders that are looked at.
-_MOST, _HEAD, _MANY = 256 << 20, 1 << 20, 1000
+#: Bytes of a file, and of its first line; folders that are looked at; a time that never comes.
+_MOST, _HEAD, _MANY, _FAR = 256 << 20, 1 << 20, 1000, 1e11
 
 
 class Last(TypedDict):
@@ -100,6 +100,8 @@ def _head(folder: str) -> Last | None:
 
 def _last(folder: str, told: Any) -> Last | None:
     if misfit(Last, told, ""):
+        return None
+    if not all(0 <= one < _FAR for one in (told["began"], told["ended"] or 0.0)):
         return None
     return cast("Last", {**told, "folder": folder})  # whatever it says of itself
 

@@ -308,8 +308,7 @@ class Fleet:
                 self._say(cell.ident, state="waiting")
             return self._unless_cancelled(e)
         done = heard.done(unit)
-        with self._lock:
-            unmet = claims.unmet(done, self._held | new | given)
+        unmet = self._unmet(done, new | given)
         done = {ident: one for ident, one in done.items() if ident not in unmet}
         failed = {**heard.failed, **unmet}
         if unmet and not done:
@@ -337,6 +336,19 @@ class Fleet:
             if cell.ident not in done and cell.ident not in failed:
                 self._say(cell.ident, state="waiting")
         return set(done), failed
+
+    def _unmet(self, done: Mapping[str, Done], brought: frozenset[Name]) -> dict[str, str]:
+        """The cells that are not warm, each with why: whoever else fills the place may have put
+        there since what the unit has found.
+        """
+        with self._lock:
+            unmet = claims.unmet(done, self._held | brought)
+        if unmet:
+            there = self._gathering.held()
+            with self._lock:
+                self._held |= there
+                unmet = claims.unmet(done, self._held | brought)
+        return unmet
 
     def _sent_by(self, place: Place, cells: Sequence[Cell], file: str) -> frozenset[Name]:
         """The entries that a bundle of a node has, after it has lost those that it has no business

@@ -58,10 +58,23 @@ class Shared:
             self._came[kind] += 1
 
     def add(self, kind: str, file: str, names: frozenset[Name]) -> None:
-        """Keep what a bundle holds for the next units, whatever becomes of it."""
-        kept = self._new()
-        shutil.copyfile(file, kept)
-        new, levels = _Bundle(kept, names), list(self._levels.get(kind, ()))
+        """Keep what a bundle holds for the next units, whatever becomes of it. What there is no
+        room for is compiled once more.
+        """
+        kept, levels = self._new(), list(self._levels.get(kind, ()))
+        try:
+            shutil.copyfile(file, kept)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(kept)
+        else:
+            self._put(_Bundle(kept, names), levels)
+        with self._changed:
+            self._levels[kind] = tuple(levels)
+            self._added[kind] += 1
+            self._changed.notify_all()
+
+    def _put(self, new: _Bundle, levels: list[tuple[_Bundle, ...]]) -> None:
         for at in range(len(levels) + 1):
             some = (*(levels[at] if at < len(levels) else ()), new)
             levels[at : at + 1] = [some]
@@ -74,10 +87,6 @@ class Shared:
             except UserError:
                 break  # what they hold is in the place, or in the state
             new = _Bundle(made, frozenset(chain.from_iterable(one.names for one in some)))
-        with self._changed:
-            self._levels[kind] = tuple(levels)
-            self._added[kind] += 1
-            self._changed.notify_all()
 
     def of(self, kind: str, stop: threading.Event) -> tuple[list[str], frozenset[Name]]:
         """The bundles for a node of a kind, and what is in them: of much what came last. Waits for
