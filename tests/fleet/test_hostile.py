@@ -297,3 +297,18 @@ def test_what_a_fleet_has_brought_is_its_own(warm: Warm, tmp_path: Path) -> None
     state.read()
     gone = retention.outdated(state, set())
     assert gone.graphs | gone.rest == keys(tmp_path / "place")
+
+
+@pytest.mark.parametrize(
+    ("problem", "keys", "goes"),
+    [(None, [], True), ("payload-too-large", [], False), (None, ["f"] * 500, False)],
+)
+def test_what_a_record_of_others_may_need_stays(
+    problem: str | None, keys: list[str], goes: bool
+) -> None:
+    """One that was not read, or that needs more than is told, may need any graph."""
+    gone = retention.Outdated(frozenset({("fxgraph", "fa")}), frozenset())
+    row = {"kind": "aotautograd", "key": "a", "path": "aotautograd/a", "problem": problem}
+    told = [{"detail": {"needs": {"fx_keys": keys}}}]
+    left = retention.unneeded("/p", gone, [row], lambda *_: (None, [], told))
+    assert left.graphs == (gone.graphs if goes else frozenset())

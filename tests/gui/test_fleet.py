@@ -42,6 +42,7 @@ from torchkeeper.gui.matrix.cells import COMPILING, FAILED, PROVEN, WAITING, WAR
 from torchkeeper.gui.matrix.grid import CellsModel, MatrixView
 from torchkeeper.gui.pages.fleet.nodes import DEVICES, HAS, NOW, STATE, NodeList
 from torchkeeper.gui.pages.fleet.page import FleetPage
+from torchkeeper.gui.pages.fleet.told import node as told_of
 from torchkeeper.gui.pages.recipes.page import RecipesPage
 from torchkeeper.gui.places.targets import typed
 from torchkeeper.gui.theme import DARK, LIGHT
@@ -719,6 +720,20 @@ def test_a_run_of_which_the_recipes_are_not_known_is_only_shown(
     page = page_of(open_window())
     qtbot.waitUntil(page.report.isVisible, timeout=PATIENCE)
     assert not page.redo.isVisible() and page.open.isVisible()
+
+
+def test_of_a_node_that_has_compiled_much_some_is_named() -> None:
+    """In the main thread, again and again."""
+    known, [one, *_] = Cells(), sample_fleet.nodes()
+    known.take_node(one)
+    known.take(
+        {"cell": f"c{number}", "state": "warm", "node": one["name"], "name": f"v{number}"}
+        for number in range(1000)
+    )
+    said = told_of(known, one["name"])
+    assert "Has compiled 1,000 cells" in said.facts
+    assert said.log is not None and said.log.log is not None
+    assert said.log.log == [f"v{number}" for number in range(200)]
 
 
 def test_a_node_is_told_of_and_what_is_wrong_with_it(qtbot: QtBot, window: Window) -> None:

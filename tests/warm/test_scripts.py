@@ -14,9 +14,11 @@ import pytest
 from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import processes, supervise
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.sources import Work, scripts
+from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph
 
 #: Puts what was recorded where PyTorch would have written it, in two pieces.
@@ -40,6 +42,7 @@ def own_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "place"))
 
 
 def variant(where: Path, *command: object, **item: Any) -> Variant:
@@ -82,10 +85,10 @@ def test_a_command_is_run_by_the_interpreter() -> None:
 def test_a_script_is_told_while_it_runs_and_counted(
     recorded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (trace,) = (recorded / "first").iterdir()
+    (file,) = (recorded / "first").iterdir()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "serve.py").write_text(TRACING)
-    counts, told = ran(variant(tmp_path, "serve.py", trace, "a", "b", folder="sub"))
+    counts, told = ran(variant(tmp_path, "serve.py", file, "a", "b", folder="sub"))
     assert counts == {"graphs": 2, "hits": 0, "misses": 2, "bypasses": 0,
                       "autograd": {"hits": 0, "misses": 2}}  # fmt: skip
     assert [(one["id"], one["name"], one["outcome"], one["variant"]) for one in told] == [
@@ -96,13 +99,25 @@ def test_a_script_is_told_while_it_runs_and_counted(
     assert os.listdir(tmp_path / "tmp") == [], "the trace is gone"
 
 
+def test_what_autograd_keeps_of_it_is_named(recorded: Path, tmp_path: Path) -> None:
+    """An entry of AOTAutograd's may hold its graphs itself: no graph tells of it then."""
+    (file,) = (recorded / "first").iterdir()
+    [key, *_] = [one.key for one in trace.read(str(file), Report()).aot if one.key]
+    work, _ = made(variant(tmp_path, "-c", TRACING, file, "a"))
+    for there in (False, True):
+        if there:
+            (tmp_path / "place" / "aotautograd" / key).mkdir(parents=True)
+        work.steps[0].run()
+        assert work.made == ([("aotautograd", key)] if there else [])
+
+
 def test_the_users_own_trace_stays(
     recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (trace,) = (recorded / "first").iterdir()
+    (file,) = (recorded / "first").iterdir()
     own = written(tmp_path / "own", lookup("hit", key="f9"))
     monkeypatch.setenv("TORCH_TRACE", str(own))
-    counts, told = ran(variant(tmp_path, "-c", TRACING, trace, "a"))
+    counts, told = ran(variant(tmp_path, "-c", TRACING, file, "a"))
     assert (counts["hits"], counts["misses"], len(told)) == (0, 1, 1), "what was there is not its"
     assert len(list(own.iterdir())) == 2
 

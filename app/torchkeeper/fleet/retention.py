@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchkeeper.artifacts.entry import UNREAD
 from torchkeeper.engine.protocol import DETAIL, HOLD, LIST, PLAN_PURGE, PURGE, RECOVER
 from torchkeeper.fleet.state import Name, State
 
@@ -66,6 +67,9 @@ def unneeded(place: str, gone: Outdated, rows: Sequence[Any], ask: Ask) -> Outda
         return Outdated(frozenset(), gone.rest)
     keys = [_needs(place, row, "fx_keys", ask) for row in records]
     own = [_name(row) in graphs for row in records]
+    for row, mine, some in zip(records, own, keys, strict=True):
+        if not mine and (row["problem"] in UNREAD or len(some) >= _MOST_KEYS):
+            return Outdated(frozenset(), gone.rest)  # nobody knows all that it needs
     for mine, some in zip(own, keys, strict=True):
         if not mine:
             graphs -= {("fxgraph", key) for key in some}

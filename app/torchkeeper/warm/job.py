@@ -140,18 +140,9 @@ def _one(torch: Any, variant: Variant, job: Request, tell: Tell) -> Done:
             make_writable(_place())
             raise Problem("warm-failed", why=_UNWRITTEN)
         _check_counts(variant, work, counts)
-        made = work.made if work.made or graphs.count else _autograd(graphs)
+        made = work.made if work.made or graphs.count else sources.autograd(graphs.autograd)
     return {**counts, "made": made, "seconds": seconds, "proof": proof, "device": device,
             "threads": threads}  # fmt: skip
-
-
-def _autograd(graphs: Graphs) -> list[tuple[str, str]]:
-    """AOTAutograd's entries, which hold their graphs themselves; of what was compiled only forward
-    there is none.
-    """
-    above = os.path.join(_place(), "aotautograd")
-    there = (key for key in graphs.autograd if os.path.exists(os.path.join(above, key)))
-    return [("aotautograd", key) for key in there]
 
 
 def _work_of(variant: Variant, device: str, tell: Tell) -> sources.Work:

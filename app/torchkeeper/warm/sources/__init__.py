@@ -7,7 +7,8 @@ what they import.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,3 +36,12 @@ class Work:
     proof: Callable[[], Proof] | None = None
     counts: Counted = field(default_factory=Counted)
     made: list[tuple[str, str]] = field(default_factory=list)
+
+
+def autograd(keys: Iterable[str]) -> list[tuple[str, str]]:
+    """AOTAutograd's entries of these keys, which may hold their graphs themselves; of what was
+    compiled only forward there is none.
+    """
+    above = os.path.join(os.environ["TORCHINDUCTOR_CACHE_DIR"], "aotautograd")
+    there = (key for key in keys if os.path.exists(os.path.join(above, key)))
+    return [("aotautograd", key) for key in there]

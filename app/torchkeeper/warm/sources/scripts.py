@@ -28,7 +28,7 @@ from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Counted, Counts
-from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources import Step, Work, autograd
 from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph, Graphs
 
@@ -57,6 +57,7 @@ def make(variant: Variant, _: str, tell: Callable[..., None]) -> Work:
     argv = processes.under(sys.executable, command) or [program, *command[1:]]
     name = name_of("script", {"command": command})
     counts: Counted = {}
+    made: list[tuple[str, str]] = []
 
     def one(graph: Graph) -> None:
         tell(graph={**asdict(graph), "variant": variant.index})
@@ -67,9 +68,11 @@ def make(variant: Variant, _: str, tell: Callable[..., None]) -> Work:
             if code:
                 status = f"exit code {code}" if code > 0 else processes.signal_name(-code)
                 raise Problem("script-failed", command=name, status=status, why=why)
-            counts.update(_counted(where, before, name))
+            found = _found(where, before, name)
+            counts.update(_counted(found))
+            made[:] = autograd(dict.fromkeys(aot.key for aot in found.aot if aot.key))
 
-    return Work([Step(variant.name, run)], counts=counts)
+    return Work([Step(variant.name, run)], counts=counts, made=made)
 
 
 @contextlib.contextmanager
@@ -116,14 +119,18 @@ def _pass_on(pipe: IO[bytes], said: deque[str]) -> None:
                 said.append(text[:_LINE])
 
 
-def _counted(where: str, before: frozenset[str], name: str) -> Counts:
-    """What the trace counts. Raises Problem("script-nothing")."""
+def _found(where: str, before: frozenset[str], name: str) -> trace.Trace:
+    """What the trace tells. Raises Problem("script-nothing")."""
     try:
         found = trace.read(where, Report(), before)
     except Problem:
         found = trace.Trace()  # there is none
     if not found.graphs:
         raise Problem("script-nothing", command=name, compiles=found.compiles)
+    return found
+
+
+def _counted(found: trace.Trace) -> Counts:
     outcomes = [graph.outcome for graph in found.graphs]
     lookups = [aot.outcome for aot in found.aot]
     return {

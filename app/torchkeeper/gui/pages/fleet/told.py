@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
@@ -14,7 +15,7 @@ from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.matrix import cells as words
 from torchkeeper.gui.matrix.cells import HAD, Cells
 from torchkeeper.gui.matrix.detail import Told
-from torchkeeper.gui.matrix.variants import Log
+from torchkeeper.gui.matrix.variants import LINES, Log
 from torchkeeper.gui.pages.fleet import reporting
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.places.targets import together
@@ -78,14 +79,15 @@ def run(place: str, began: float, form: str) -> str:
 def node(known: Cells, name: str) -> Told:
     """What a node is, what it has compiled, and what is wrong with it."""
     one = known.nodes[name]
-    has = [x for x in known.order if known.rows[x].get("node") == name]
-    has = [x for x in has if known.rows[x]["state"] in HAD]
+    has, rows = known.has[name], (known.rows[x] for x in known.order)
+    compiled = (row for row in rows if row.get("node") == name and row["state"] in HAD)
     facts = words.node_words(one["state"]), printable(one["kind"], 200)
     lines = [" · ".join(filter(None, facts)), printable(", ".join(one["devices"]), 400)]
     if has:
-        lines.append(_tr("Has compiled {}:").format(say.count(len(has), "cell", "cells")))
+        lines.append(_tr("Has compiled {}:").format(say.count(has, "cell", "cells")))
     error = words.error_of(one["why"])
     if error is not None:  # what helps is to ask the targets again, not what helps a place
         error = UserError(error.what, error.why, error.remedy, code="fleet-told")
-    log = Log(log=[words.name_of(known.rows[x]) for x in has]) if has else None
+    names = [words.name_of(row) for row in islice(compiled, min(has, LINES))]
+    log = Log(log=names) if names else None
     return Told(printable(name, 200), "\n".join(filter(None, lines)), "", error, log)
