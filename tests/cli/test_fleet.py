@@ -17,6 +17,7 @@ import yaml
 from tests.cli.conftest import Tk
 from tests.conftest import once
 from tests.pace import LONG
+from tests.ssh.conftest import ITEM, KERNELS
 from torchkeeper.cli import contract
 
 _RECIPE = """\
@@ -199,6 +200,21 @@ def test_nothing_goes_while_a_node_is_away(tk: Tk, fleet: Path) -> None:
     assert nodes.code == 4
     assert [one["node"]["state"] for one in nodes.objects[:-1]] == ["ready", "unusable"]
     assert "takes no connection" in tk("fleet", "nodes", "ssh://nobody@localhost:1").err
+
+
+def test_a_machine_without_ssh_is_told_how_it_is_written(tk: Tk) -> None:
+    tk("hosts", "add", "gpu1")
+    said = tk("fleet", "nodes", "gpu1")
+    assert said.code == 2
+    assert "If gpu1 is a machine, write ssh://gpu1." in said.err
+
+
+def test_why_a_node_cannot_be_used_is_said_in_sentences(tk: Tk, tmp_path: Path) -> None:
+    """What ssh says has no full stop."""
+    (tmp_path / "add.toml").write_text(ITEM.format("kernels", "cuda:90"))
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    to = ("--on", "ssh://nobody@localhost:1", "--into", tmp_path / "cache", "--dry-run")
+    assert "onnection refused. Check the port" in tk("warm", tmp_path / "add.toml", *to).err
 
 
 @pytest.mark.torch

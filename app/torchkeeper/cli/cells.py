@@ -66,9 +66,10 @@ class Live:
                 self._say(f"node {node['name']}: {kind_title(node['kind'])}, {_slots(node)}")
             return
         why = fault(node["why"])
-        said = f"{why.what} {why.why}".strip() if why else ""
+        said = _sentences(why.what, why.why) if why else ""
         if node["state"] == "unusable":
-            self._say(f"node {node['name']} cannot be used: {said} {why.remedy if why else ''}")
+            remedy = why.remedy if why else ""
+            self._say(f"node {node['name']} cannot be used: {_sentences(said, remedy)}")
         elif node["state"] == "lost":
             self._say(f"node {node['name']} is lost, and its cells go to others: {said}")
         else:
@@ -101,7 +102,12 @@ def _named(cell: CellFinding) -> str:
 
 def _reason(cell: CellFinding) -> str:
     why = fault(cell.get("problem"))
-    return f"{why.what} {why.why}".strip() if why else ""
+    return _sentences(why.what, why.why) if why else ""
+
+
+def _sentences(*parts: str) -> str:
+    """Those that are there, in one line; what another program says has no full stop."""
+    return " ".join(one if one.endswith((".", "!", "?")) else f"{one}." for one in parts if one)
 
 
 def _slots(node: NodeFinding) -> str:

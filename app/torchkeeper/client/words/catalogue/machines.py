@@ -164,7 +164,7 @@ WORDS: dict[str, Words] = {
     "hosts-none": Words(
         "There is no machine in the group {group}.",
         remedy="“torchkeeper hosts list” lists them; “torchkeeper hosts add” adds some. "
-        "A single machine is written ssh://HOST.",
+        "If {group} is a machine, write ssh://{group}.",
     ),
     "hosts-unknown": Words(
         "{machine} is not on the list of machines.",
