@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 589,
-    "lines": 131_664,
-    "lines of code": 96_529,
+    "lines": 131_663,
+    "lines of code": 96_528,
     "lines of code in the longest file": 497,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -203,10 +203,10 @@ def test_what_recipes_cannot_make_is_not_taken(other_kinds: Path, tmp_path: Path
     try:
         every = gathering.names(str(bundle))
         assert {kind for kind, _ in every} == {"fxgraph", "aotautograd"}
-        assert gathering.keep(str(bundle), PORTABLE) == every
+        assert gathering.keep(str(bundle), every, PORTABLE) == every
         assert bundle.read_bytes() == before
-        assert not gathering.keep(str(bundle), {"triton"})
-        mine = gathering.keep(str(bundle), {"triton", "fxgraph"})
+        assert not gathering.keep(str(bundle), every, {"triton"})
+        mine = gathering.keep(str(bundle), every, {"triton", "fxgraph"})
         assert {kind for kind, _ in mine} == {"fxgraph"}
         assert gathering.names(str(bundle)) == mine
     finally:

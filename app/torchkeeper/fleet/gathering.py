@@ -90,11 +90,10 @@ class Gathering:
         self._reader.ask(LIST, {"place": file}, rows)
         return _names(rows)
 
-    def keep(self, file: str, kinds: Collection[str]) -> frozenset[Name]:
-        """Have a bundle of here hold only what is of some kinds; the kind and key of each entry
-        that it has then: of none it is as it was. Raises UserError.
+    def keep(self, file: str, every: frozenset[Name], kinds: Collection[str]) -> frozenset[Name]:
+        """Have a bundle of here, which holds these, hold only what is of some kinds; the kind and
+        key of each entry that it has then: of none it is as it was. Raises UserError.
         """
-        every = self.names(file)
         strange = frozenset(name for name in every if name[0] not in kinds)
         if rest := {kind for kind, _ in every - strange} if strange else ():
             asked = {"place": file, "output": file, "replace": True, "secrets": "allow",

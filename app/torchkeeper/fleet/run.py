@@ -358,7 +358,7 @@ class Fleet:
         if len(every) > claims.MOST:
             about = {"entries": len(every), "most": claims.MOST}
             raise user_error("fleet-too-many", about)
-        mine = self._gathering.keep(file, claims.kinds_of(cells))
+        mine = self._gathering.keep(file, every, claims.kinds_of(cells))
         for kind, key in sorted(every - mine)[:_STRANGE]:
             left = {"code": "fleet-not-asked", "params": {"node": place.name}, "path": None,
                     "kind": kind, "key": key}  # fmt: skip
